@@ -238,6 +238,15 @@ void proc_result_words(const struct proc_result *result, struct buf *out)
         buf_printf(out, "signal %d", result->signal);
 }
 
+const char *env_value(char *const *env, const char *name)
+{
+    size_t len = strlen(name);
+    for (; env && *env; env++)
+        if (strncmp(*env, name, len) == 0 && (*env)[len] == '=')
+            return *env + len + 1;
+    return NULL;
+}
+
 bool proc_in_path(const char *name)
 {
     const char *path = getenv("PATH");

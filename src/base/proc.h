@@ -61,6 +61,10 @@ void proc_result_release(struct proc_result *result);
 // Whether PATH has a program of this name; false for a name with a slash.
 bool proc_in_path(const char *name);
 
+// The value of a variable in an environment ("NAME=value", null at the end); null: it is not there,
+// or there is no environment.
+const char *env_value(char *const *env, const char *name);
+
 // "exit code 3", "signal SIGILL", "not finished within 500 ms", for messages.
 void proc_result_words(const struct proc_result *result, struct buf *out);
 

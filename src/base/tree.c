@@ -173,6 +173,15 @@ char *text_line(char **cursor)
     return line;
 }
 
+bool text_has_word(const char *list, const char *word, char separator)
+{
+    size_t len = strlen(word);
+    for (const char *at = list; len > 0 && (at = strstr(at, word)); at += len)
+        if ((at == list || at[-1] == separator) && (at[len] == separator || at[len] == '\0'))
+            return true;
+    return false;
+}
+
 bool text_int(const char *text, int64_t *out)
 {
     while (isspace((unsigned char)*text))

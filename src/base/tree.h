@@ -49,6 +49,9 @@ bool tree_value(struct tree *tree, const char *text, const char *key, char separ
 // The next line of `*cursor` (terminated in place, so the text must be writable); null at the end.
 char *text_line(char **cursor);
 
+// Whether a list has the word between two of these characters, or at an end.
+bool text_has_word(const char *list, const char *word, char separator);
+
 // Decimal, or hexadecimal after 0x, with white space around it and nothing else.
 bool text_int(const char *text, int64_t *out);
 

@@ -12,6 +12,7 @@
 #include "base/bounds.h"
 #include "base/clock.h"
 #include "base/http.h"
+#include "base/proc.h"
 #include "machine/probe.h"
 
 // A one-line answer, trimmed. False if absent, empty, too long or not text.
@@ -297,24 +298,21 @@ struct environment {
     bool read;
 };
 
-static const char *value_of(const char *entry, const char *name)
-{
-    size_t len = strlen(name);
-    bool same = strncmp(entry, name, len) == 0 && entry[len] == '=' && entry[len + 1] != '\0';
-    return same ? entry + len + 1 : NULL;
-}
-
+// An empty variable counts as none.
 static const char *lookup(struct environment *env, const char *name)
 {
-    for (char *const *var = env->vars; var && *var; var++)
-        if (value_of(*var, name))
-            return value_of(*var, name);
+    const char *value = env_value(env->vars, name);
+    if (value && *value)
+        return value;
     if (!env->read)
         tree_text(env->tree, &env->first, "/proc/1/environ");
     env->read = true;
-    for (size_t at = 0; at < env->first.len; at += strlen(env->first.data + at) + 1)
-        if (value_of(env->first.data + at, name))
-            return value_of(env->first.data + at, name);
+    for (size_t at = 0; at < env->first.len; at += strlen(env->first.data + at) + 1) {
+        char *const entry[] = {env->first.data + at, NULL};
+        value = env_value(entry, name);
+        if (value && *value)
+            return value;
+    }
     return NULL;
 }
 

@@ -320,15 +320,6 @@ static int read_model(struct tree *tree, struct machine_cpu *cpu, struct err *er
     return 0;
 }
 
-static bool has_word(const char *list, const char *word)
-{
-    size_t len = strlen(word);
-    for (const char *at = list; (at = strstr(at, word)); at += len)
-        if ((at == list || at[-1] == ',') && (at[len] == ',' || at[len] == '\0'))
-            return true;
-    return false;
-}
-
 // cpufreq has one policy per group of cores that share a clock.
 static int read_clocks(struct tree *tree, struct machine_cpu *cpu, struct err *err)
 {
@@ -340,7 +331,7 @@ static int read_clocks(struct tree *tree, struct machine_cpu *cpu, struct err *e
             khz > 0 && (!cpu->max_mhz.known || khz / 1000 > cpu->max_mhz.v))
             cpu->max_mhz = some_int(khz / 1000);
         if (tree_text(tree, &text, "/sys/devices/system/cpu/cpufreq/%s/scaling_governor", name) &&
-            text.len > 0 && !has_word(buf_str(&governors), text.data))
+            text.len > 0 && !text_has_word(buf_str(&governors), text.data, ','))
             buf_printf(&governors, "%s%s", governors.len > 0 ? "," : "", text.data);
     }
     TRY(buf_check(&governors, err));

@@ -10,75 +10,22 @@
 #include "machine/probe.h"
 
 // Other machines' file systems. 9p and virtiofs are a host's folders inside a virtual machine.
-static const char *const network_types[] = {
-    "nfs",
-    "nfs4",
-    "cifs",
-    "smb3",
-    "smbfs",
-    "ceph",
-    "lustre",
-    "gpfs",
-    "beegfs",
-    "glusterfs",
-    "wekafs",
-    "afs",
-    "orangefs",
-    "pvfs2",
-    "ocfs2",
-    "gfs2",
-    "ncpfs",
-    "coda",
-    "9p",
-    "virtiofs",
-    "fuse.sshfs",
-    "fuse.s3fs",
-    "fuse.gcsfuse",
-    "fuse.juicefs",
-    "fuse.JuiceFS",
-    "fuse.ceph",
-    "fuse.ceph-fuse",
-    "fuse.glusterfs",
-    "fuse.rclone",
-    "fuse.goofys",
-    "fuse.blobfuse",
-    "fuse.blobfuse2",
-    "fuse.mount-s3",
-    "fuse.mountpoint-s3",
-    "fuse.davfs",
-    "fuse.curlftpfs",
-    "fuse.moosefs",
-    "fuse.mfs",
-    "fuse.seaweedfs",
-    "fuse.gvfsd-fuse",
-    "fuse.s3ql",
-    "fuse.alluxio-fuse",
-    "davfs",
-    "quobyte",
-    "fuse.quobyte",
-};
-static const char *const memory_types[] = {"tmpfs", "ramfs", "devtmpfs"};
-static const char *const local_types[] = {
-    "ext2",  "ext3", "ext4",  "xfs",     "btrfs",    "zfs",      "f2fs",     "jfs",   "vfat",
-    "exfat", "ntfs", "ntfs3", "fuseblk", "bcachefs", "reiserfs", "squashfs", "erofs", "iso9660",
-};
+static const char network_types[] =
+    "nfs nfs4 cifs smb3 smbfs ceph lustre gpfs beegfs glusterfs wekafs afs orangefs pvfs2 "
+    "ocfs2 gfs2 ncpfs coda 9p virtiofs fuse.sshfs fuse.s3fs fuse.gcsfuse fuse.juicefs "
+    "fuse.JuiceFS fuse.ceph fuse.ceph-fuse fuse.glusterfs fuse.rclone fuse.goofys "
+    "fuse.blobfuse fuse.blobfuse2 fuse.mount-s3 fuse.mountpoint-s3 fuse.davfs fuse.curlftpfs "
+    "fuse.moosefs fuse.mfs fuse.seaweedfs fuse.gvfsd-fuse fuse.s3ql fuse.alluxio-fuse davfs "
+    "quobyte fuse.quobyte";
+static const char memory_types[] = "tmpfs ramfs devtmpfs";
+static const char local_types[] =
+    "ext2 ext3 ext4 xfs btrfs zfs f2fs jfs vfat exfat ntfs ntfs3 fuseblk bcachefs reiserfs "
+    "squashfs erofs iso9660";
 
-// Block devices that look local but are network volumes.
-static const char *const network_models[] = {
-    "Amazon Elastic Block Store", // AWS, NVMe
-    "nvme_card-pd",               // Google Persistent Disk, NVMe
-    "PersistentDisk",             // the same, SCSI
-};
+// Block devices that look local but are network volumes: AWS's NVMe, and Google's persistent disks
+// by NVMe and by SCSI.
+static const char network_models[] = "Amazon Elastic Block Store,nvme_card-pd,PersistentDisk";
 static const char *const network_devices[] = {"/dev/rbd", "/dev/nbd", "/dev/drbd"};
-
-#define AMONG(word, list) is_among((word), (list), sizeof(list) / sizeof *(list))
-static bool is_among(const char *word, const char *const *list, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(word, list[i]) == 0)
-            return true;
-    return false;
-}
 
 // Finds the block device's folder below /sys. File systems that span devices (btrfs) have a device
 // number without a folder; then use the source's name.
@@ -128,7 +75,7 @@ static bool is_network_device(struct tree *tree, const struct mount *mount, cons
     // A partition's folder lies in its disk's folder.
     return (tree_text(tree, &model, "%s/device/model", dir) ||
             tree_text(tree, &model, "%s/../device/model", dir)) &&
-           AMONG(buf_str(&model), network_models);
+           text_has_word(network_models, buf_str(&model), ',');
 }
 
 // The kernel's default is "1", so from an opaque disk only "0" means anything.
@@ -166,10 +113,10 @@ static int read_mount(struct tree *tree, const char *folder, struct machine_disk
     if (!mounts_read(tree, &text) || !mounts_over(text.data, folder, &mount))
         return 0;
     // An unknown type gets no kind: a guess could hide a network volume.
-    const char *kind = AMONG(mount.type, network_types)  ? "network"
-                       : AMONG(mount.type, memory_types) ? "memory"
-                       : AMONG(mount.type, local_types)  ? "local"
-                                                         : "";
+    const char *kind = text_has_word(network_types, mount.type, ' ')  ? "network"
+                       : text_has_word(memory_types, mount.type, ' ') ? "memory"
+                       : text_has_word(local_types, mount.type, ' ')  ? "local"
+                                                                      : "";
     TRY(TEXTS_SET(err, {&disk->mount, mount.point}, {&disk->filesystem, mount.type},
                   {&disk->device, mount.source}, {&disk->kind, kind}));
     return read_device(tree, &mount, disk, err);

@@ -3,6 +3,7 @@
 // machine's record, so that any machine can be judged, not only this one. A finding has evidence,
 // consequence and remedy.
 #include <jansson.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utmp.h>
@@ -15,52 +16,60 @@
 #define GiB (INT64_C(1) << 30)
 #define MiB (INT64_C(1) << 20)
 
-enum level { PROBLEM, WARNING, NOTE, LEVELS };
-static const char *const level_names[LEVELS] = {"problem", "warning", "note"};
+static const char *const levels[] = {"problem", "warning", "note"};
 
-// Three rounds, one per level, so that problems come first.
-struct rounds {
-    struct machine *machine;
-    enum level now;
-    int rc;
-    struct err *err;
-};
-
-static void add(struct rounds *r, enum level level, const char *id, const char *evidence,
-                const char *consequence, const char *remedy)
+static size_t level_of(const struct machine_finding *one)
 {
-    if (level != r->now || r->rc != 0)
-        return;
-    struct machine_finding *f = LIST_ADD(&r->machine->findings, r->err);
-    r->rc = f ? 0 : ERR_MEMORY;
-    if (r->rc == 0)
-        r->rc = TEXTS_SET(r->err, {&f->id, id}, {&f->level, level_names[level]},
-                          {&f->evidence, evidence}, {&f->consequence, consequence},
-                          {&f->remedy, remedy});
+    size_t level = PROBLEM;
+    while (level < NOTE && strcmp(levels[level], one->level) != 0)
+        level++;
+    return level;
 }
 
-static void program(struct rounds *r)
+void finding(struct findings *f, enum finding_level level, const char *id, const char *consequence,
+             const char *remedy, const char *evidence, ...)
+{
+    struct machine_finding *new = f->rc == 0 ? LIST_ADD(&f->machine->findings, f->err) : NULL;
+    SCOPED(buf_release) struct buf words = {0};
+    va_list args;
+    va_start(args, evidence);
+    buf_vprintf(&words, evidence, args);
+    va_end(args);
+    f->rc = new ? buf_check(&words, f->err) : ERR_MEMORY;
+    if (f->rc == 0)
+        f->rc = TEXTS_SET(f->err, {&new->id, id}, {&new->level, levels[level]},
+                          {&new->evidence, buf_str(&words)}, {&new->consequence, consequence},
+                          {&new->remedy, remedy});
+    struct machine_finding *items = f->machine->findings.items;
+    for (size_t at = f->machine->findings.count - 1; f->rc == 0 && at > 0; at--) {
+        struct machine_finding moved = items[at];
+        if (level_of(&items[at - 1]) <= level)
+            break;
+        items[at] = items[at - 1];
+        items[at - 1] = moved;
+    }
+}
+
+static void program(struct findings *r)
 {
     const struct machine_program *p = &r->machine->fare;
     if (p->debug.known && p->debug.v)
-        add(r, PROBLEM, "debug-build", "this is a debug build of fare",
-            "Its measurements are slower than the machine.",
-            "Use the bundle, or build with 'make build'.");
+        finding(r, PROBLEM, "debug-build", "Its measurements are slower than the machine.",
+                "Use the bundle, or build with 'make build'.", "this is a debug build of fare");
 }
 
-static void instruction_sets(struct rounds *r)
+static void instruction_sets(struct findings *r)
 {
     const struct machine_cpu *cpu = &r->machine->cpu;
     for (size_t i = 0; i < cpu->isa.count; i++) {
         const struct machine_isa *isa = &cpu->isa.items[i];
         if (!(isa->advertised.known && isa->advertised.v && isa->works.known && !isa->works.v))
             continue;
-        add(r, PROBLEM, "isa-faults",
-            short_text("the processor advertises %s, but it does not work (%s)", isa->name,
-                       isa->problem ? isa->problem : "wrong result")
-                .s,
-            "Libraries that use it crash; others fall back to slower code.",
-            "Report it to the provider, or use another machine type. fare avoids it.");
+        finding(r, PROBLEM, "isa-faults",
+                "Libraries that use it crash; others fall back to slower code.",
+                "Report it to the provider, or use another machine type. fare avoids it.",
+                "the processor advertises %s, but it does not work (%s)", isa->name,
+                isa->problem ? isa->problem : "wrong result");
     }
 }
 
@@ -95,27 +104,26 @@ static const struct machine_kernel *remedy_of(const struct machine_library *lib,
     return NULL;
 }
 
-static void library_fault(struct rounds *r, const struct machine_library *lib, size_t k)
+static void library_fault(struct findings *r, const struct machine_library *lib, size_t k)
 {
     const struct machine_kernel *kernel = &lib->kernels.items[k];
     const struct machine_kernel *capped = remedy_of(lib, k);
     bool amx = starts_with(kernel->problem, "signal SIGILL");
     bool bf16 = starts_with(kernel->operation, "bf16");
-    add(r, PROBLEM, "library-faults",
-        short_text("%s %s: %s fails (%s)%s", lib->name, lib->version ? lib->version : "",
-                   kernel->operation ? kernel->operation : "work",
-                   kernel->problem ? kernel->problem : "wrong result",
-                   amx && bf16 ? "; typical of AMX that the hypervisor only half supports" : "")
-            .s,
-        "PyTorch and TensorFlow use this library and fail the same way.",
-        capped ? short_text("Set ONEDNN_MAX_CPU_ISA=%s, which works here. fare sets it itself.",
-                            capped->cap)
-                     .s
-        : bf16 ? "Train in f32 on this machine."
-               : "Use another machine type to train on the CPU.");
+    finding(r, PROBLEM, "library-faults",
+            "PyTorch and TensorFlow use this library and fail the same way.",
+            capped ? short_text("Set ONEDNN_MAX_CPU_ISA=%s, which works here. fare sets it itself.",
+                                capped->cap)
+                         .s
+            : bf16 ? "Train in f32 on this machine."
+                   : "Use another machine type to train on the CPU.",
+            "%s %s: %s fails (%s)%s", lib->name, lib->version ? lib->version : "",
+            kernel->operation ? kernel->operation : "work",
+            kernel->problem ? kernel->problem : "wrong result",
+            amx && bf16 ? "; typical of AMX that the hypervisor only half supports" : "");
 }
 
-static void libraries(struct rounds *r)
+static void libraries(struct findings *r)
 {
     const struct machine_cpu *cpu = &r->machine->cpu;
     for (size_t i = 0; i < cpu->libraries.count; i++) {
@@ -130,89 +138,84 @@ static void libraries(struct rounds *r)
     }
 }
 
-static void processor(struct rounds *r)
+static void processor(struct findings *r)
 {
     const struct machine_cpu *cpu = &r->machine->cpu;
     const struct machine_system *system = &r->machine->system;
     double usable = cpu->usable_cpus.known ? cpu->usable_cpus.v : 0;
     if (usable > 0 && cpu->threads.known && usable < (double)cpu->threads.v * 0.99)
-        add(r, WARNING, "cpu-limit",
-            short_text("this process may use %.4g of the machine's %lld CPUs (%s)", usable,
-                       (long long)cpu->threads.v, machine_cpu_limit(cpu))
-                .s,
+        finding(
+            r, WARNING, "cpu-limit",
             "Programs that count the machine's CPUs start too many threads, which slow each other "
             "down.",
             short_text("Give the container more CPUs, or set OMP_NUM_THREADS=%d.",
                        usable < 1 ? 1 : (int)usable)
-                .s);
+                .s,
+            "this process may use %.4g of the machine's %lld CPUs (%s)", usable,
+            (long long)cpu->threads.v, machine_cpu_limit(cpu));
     if (cpu->governor && strcmp(cpu->governor, "performance") != 0)
-        add(r, WARNING, "cpu-governor",
-            short_text("the CPU frequency governor is %s", cpu->governor).s,
-            "Clocks follow the load with a delay, so short runs look slower.",
-            "Run 'cpupower frequency-set -g performance' as root.");
+        finding(r, WARNING, "cpu-governor",
+                "Clocks follow the load with a delay, so short runs look slower.",
+                "Run 'cpupower frequency-set -g performance' as root.",
+                "the CPU frequency governor is %s", cpu->governor);
     // The load average is the whole machine's, not only ours.
     if (system->load_1min.known && cpu->threads.known && system->load_1min.v > 0.5 &&
         system->load_1min.v > (double)cpu->threads.v / 2)
-        add(r, WARNING, "cpu-busy",
-            short_text("the load average over the last minute is %.1f", system->load_1min.v).s,
-            "Other programs use the CPUs during a measurement.",
-            "Wait for them to finish, or stop them.");
+        finding(r, WARNING, "cpu-busy", "Other programs use the CPUs during a measurement.",
+                "Wait for them to finish, or stop them.",
+                "the load average over the last minute is %.1f", system->load_1min.v);
     if (system->steal_percent.known && system->steal_percent.v > 2)
-        add(r, WARNING, "cpu-steal",
-            short_text("the hypervisor gave %.1f %% of the CPU time to other machines",
-                       system->steal_percent.v)
-                .s,
-            "CPU measurements are noisy.",
-            "Repeat the measurement at another time, or use a dedicated machine.");
+        finding(r, WARNING, "cpu-steal", "CPU measurements are noisy.",
+                "Repeat the measurement at another time, or use a dedicated machine.",
+                "the hypervisor gave %.1f %% of the CPU time to other machines",
+                system->steal_percent.v);
     if (system->on_battery.known && system->on_battery.v)
-        add(r, WARNING, "on-battery", "the machine runs on its battery",
-            "Laptops lower their clocks on battery.", "Plug it in.");
+        finding(r, WARNING, "on-battery", "Laptops lower their clocks on battery.", "Plug it in.",
+                "the machine runs on its battery");
 }
 
-static void memory(struct rounds *r)
+static void memory(struct findings *r)
 {
     const struct machine_memory *m = &r->machine->memory;
     if (m->limit_bytes.known && m->total_bytes.known && m->limit_bytes.v < m->total_bytes.v)
-        add(r, NOTE, "memory-limit",
-            short_text("the cgroup allows %s of the machine's %s", units_bytes(m->limit_bytes.v).s,
-                       units_bytes(m->total_bytes.v).s)
-                .s,
-            "A process that needs more is killed, whatever 'free' says.",
-            "Plan for the limit, or raise it when starting the container.");
+        finding(r, NOTE, "memory-limit",
+                "A process that needs more is killed, whatever 'free' says.",
+                "Plan for the limit, or raise it when starting the container.",
+                "the cgroup allows %s of the machine's %s", units_bytes(m->limit_bytes.v).s,
+                units_bytes(m->total_bytes.v).s);
     if (m->swap_used_bytes.known && m->swap_used_bytes.v > 64 * MiB)
-        add(r, WARNING, "swap-used",
-            short_text("%s of swap is in use", units_bytes(m->swap_used_bytes.v).s).s,
-            "Swapped pages are read back from disk during a measurement.",
-            "Free some memory, then run 'swapoff -a && swapon -a' as root.");
+        finding(r, WARNING, "swap-used",
+                "Swapped pages are read back from disk during a measurement.",
+                "Free some memory, then run 'swapoff -a && swapon -a' as root.",
+                "%s of swap is in use", units_bytes(m->swap_used_bytes.v).s);
     if (m->shm_total_bytes.known && m->shm_total_bytes.v < GiB)
-        add(r, WARNING, "shm-small",
-            short_text("/dev/shm has only %s", units_bytes(m->shm_total_bytes.v).s).s,
+        finding(
+            r, WARNING, "shm-small",
             "Data loaders with several workers pass batches through it and die with a bus error "
             "when it is full.",
-            "Start the container with --shm-size=8g or --ipc=host.");
+            "Start the container with --shm-size=8g or --ipc=host.", "/dev/shm has only %s",
+            units_bytes(m->shm_total_bytes.v).s);
 }
 
-static void disk(struct rounds *r)
+static void disk(struct findings *r)
 {
     const struct machine_disk *d = &r->machine->disk;
     if (d->kind && strcmp(d->kind, "network") == 0)
-        add(r, WARNING, "disk-network",
-            short_text("the working folder is on a network volume (%s)",
-                       d->filesystem ? d->filesystem : "of unknown type")
-                .s,
-            "Data loading and checkpoints depend on the network and its other users.",
-            "Copy the data to a local disk first.");
+        finding(r, WARNING, "disk-network",
+                "Data loading and checkpoints depend on the network and its other users.",
+                "Copy the data to a local disk first.",
+                "the working folder is on a network volume (%s)",
+                d->filesystem ? d->filesystem : "of unknown type");
     if (d->kind && strcmp(d->kind, "memory") == 0)
-        add(r, NOTE, "disk-memory", "the working folder is in memory",
-            "Files there use memory and are lost at a restart.", "Keep checkpoints on a disk.");
+        finding(r, NOTE, "disk-memory", "Files there use memory and are lost at a restart.",
+                "Keep checkpoints on a disk.", "the working folder is in memory");
     if (d->rotational.known && d->rotational.v)
-        add(r, NOTE, "disk-rotational", "the working folder is on a hard disk",
-            "Small files load at about a hundred per second.", "Keep the data on an SSD.");
+        finding(r, NOTE, "disk-rotational", "Small files load at about a hundred per second.",
+                "Keep the data on an SSD.", "the working folder is on a hard disk");
     if (d->free_bytes.known && d->free_bytes.v < 5 * GiB)
-        add(r, WARNING, "disk-full",
-            short_text("only %s are free in the working folder", units_bytes(d->free_bytes.v).s).s,
-            "A checkpoint that does not fit ends the run.",
-            "Free some space, or work in a folder on another disk.");
+        finding(r, WARNING, "disk-full", "A checkpoint that does not fit ends the run.",
+                "Free some space, or work in a folder on another disk.",
+                "only %s are free in the working folder", units_bytes(d->free_bytes.v).s);
 }
 
 // A GPU's name in a finding: "GPU 0 (NVIDIA H100 80GB HBM3)".
@@ -225,7 +228,7 @@ static struct short_text gpu_name(const struct machine_gpu *gpu)
                       gpu->pci_address ? gpu->pci_address : "an unknown address", name);
 }
 
-static void gpu_broken(struct rounds *r, const struct machine_gpu *gpu)
+static void gpu_broken(struct findings *r, const struct machine_gpu *gpu)
 {
     static const struct {
         const char *in_problem, *id, *remedy;
@@ -250,11 +253,8 @@ static void gpu_broken(struct rounds *r, const struct machine_gpu *gpu)
             break;
         }
     }
-    add(r, PROBLEM, id,
-        short_text("%s does not work: %s", gpu_name(gpu).s,
-                   gpu->problem ? gpu->problem : "its driver does not answer")
-            .s,
-        "You pay for it but cannot use it.", remedy);
+    finding(r, PROBLEM, id, "You pay for it but cannot use it.", remedy, "%s does not work: %s",
+            gpu_name(gpu).s, gpu->problem ? gpu->problem : "its driver does not answer");
 }
 
 static bool link_below(struct maybe_int now, struct maybe_int max)
@@ -272,7 +272,7 @@ static struct short_text pcie(struct maybe_int generation, struct maybe_int widt
     return short_text("PCIe %lld.0", (long long)generation.v);
 }
 
-static void gpu_link(struct rounds *r, const struct machine_gpu *gpu)
+static void gpu_link(struct findings *r, const struct machine_gpu *gpu)
 {
     struct maybe_int generation = {0}, width = {0};
     // An idle GPU slows its link down, so only a busy one counts. AMD's GPUs have no performance
@@ -296,76 +296,69 @@ static void gpu_link(struct rounds *r, const struct machine_gpu *gpu)
         return;
     struct short_text now = pcie(generation, width);
     struct short_text most = pcie(gpu->pcie_generation_max, gpu->pcie_width_max);
-    add(r, WARNING, "pcie-narrow",
-        short_text("%s runs at %s under load, but supports %s", gpu_name(gpu).s, now.s, most.s).s,
-        "Data reaches the GPU more slowly than on machines of the same type.",
-        "Move the card to a full slot; on a rented machine, return it and take another.");
+    finding(r, WARNING, "pcie-narrow",
+            "Data reaches the GPU more slowly than on machines of the same type.",
+            "Move the card to a full slot; on a rented machine, return it and take another.",
+            "%s runs at %s under load, but supports %s", gpu_name(gpu).s, now.s, most.s);
 }
 
-static void gpu_shared(struct rounds *r, const struct machine_gpu *gpu)
+static void gpu_shared(struct findings *r, const struct machine_gpu *gpu)
 {
     bool busy = gpu->use_percent.known && gpu->use_percent.v >= 10;
     if (busy && gpu->processes.known && gpu->processes.count == 0)
-        add(r, PROBLEM, "gpu-busy-without-process",
-            short_text("%s is %lld %% busy, but no process here uses it", gpu_name(gpu).s,
-                       (long long)gpu->use_percent.v)
-                .s,
-            "Someone outside this container or machine uses the GPU you pay for.",
-            "Ask the provider, or take another machine.");
+        finding(r, PROBLEM, "gpu-busy-without-process",
+                "Someone outside this container or machine uses the GPU you pay for.",
+                "Ask the provider, or take another machine.",
+                "%s is %lld %% busy, but no process here uses it", gpu_name(gpu).s,
+                (long long)gpu->use_percent.v);
     else if (gpu->processes.count == 0 && busy)
-        add(r, WARNING, "gpu-busy",
-            short_text("%s is %lld %% busy", gpu_name(gpu).s, (long long)gpu->use_percent.v).s,
-            "Another program uses the GPU during a measurement.",
-            "Wait for it to finish, or measure on another GPU.");
+        finding(r, WARNING, "gpu-busy", "Another program uses the GPU during a measurement.",
+                "Wait for it to finish, or measure on another GPU.", "%s is %lld %% busy",
+                gpu_name(gpu).s, (long long)gpu->use_percent.v);
     else if (gpu->processes.count > 0)
-        add(r, WARNING, "gpu-busy",
-            short_text("%s is in use: %zu process%s%s%s", gpu_name(gpu).s, gpu->processes.count,
-                       gpu->processes.count == 1 ? "" : "es",
-                       gpu->processes.items[0].name ? ", first " : "",
-                       gpu->processes.items[0].name ? gpu->processes.items[0].name : "")
-                .s,
-            "They use the GPU during a measurement.", "Stop them, or measure on another GPU.");
+        finding(r, WARNING, "gpu-busy", "They use the GPU during a measurement.",
+                "Stop them, or measure on another GPU.", "%s is in use: %zu process%s%s%s",
+                gpu_name(gpu).s, gpu->processes.count, gpu->processes.count == 1 ? "" : "es",
+                gpu->processes.items[0].name ? ", first " : "",
+                gpu->processes.items[0].name ? gpu->processes.items[0].name : "");
 }
 
-static void gpu_clocks(struct rounds *r, const struct machine_gpu *gpu)
+static void gpu_clocks(struct findings *r, const struct machine_gpu *gpu)
 {
     bool only_power = gpu->throttling.count == 1 && strstr(gpu->throttling.items[0], "power cap");
     if (only_power)
-        add(r, NOTE, "gpu-power-cap", short_text("%s is at its power limit", gpu_name(gpu).s).s,
-            "It lowers its clocks to stay within the limit, which is normal under full load.",
-            "None needed, unless the GPU should be idle.");
+        finding(r, NOTE, "gpu-power-cap",
+                "It lowers its clocks to stay within the limit, which is normal under full load.",
+                "None needed, unless the GPU should be idle.", "%s is at its power limit",
+                gpu_name(gpu).s);
     else if (gpu->throttling.count > 0)
-        add(r, WARNING, "gpu-throttled",
-            short_text("%s is throttled: %s%s%s", gpu_name(gpu).s, gpu->throttling.items[0],
-                       gpu->throttling.count > 1 ? ", " : "",
-                       gpu->throttling.count > 1 ? gpu->throttling.items[1] : "")
-                .s,
-            "It is slower than other GPUs of this model.",
-            "Check its cooling and power; on a rented machine, return it and take another.");
+        finding(r, WARNING, "gpu-throttled", "It is slower than other GPUs of this model.",
+                "Check its cooling and power; on a rented machine, return it and take another.",
+                "%s is throttled: %s%s%s", gpu_name(gpu).s, gpu->throttling.items[0],
+                gpu->throttling.count > 1 ? ", " : "",
+                gpu->throttling.count > 1 ? gpu->throttling.items[1] : "");
     if (gpu->power_limit_mw.known && gpu->power_limit_default_mw.known &&
         (double)gpu->power_limit_mw.v < (double)gpu->power_limit_default_mw.v * 0.99)
-        add(r, WARNING, "gpu-power-limit",
-            short_text("%s is limited to %.0f W (default: %.0f W)", gpu_name(gpu).s,
-                       (double)gpu->power_limit_mw.v / 1000,
-                       (double)gpu->power_limit_default_mw.v / 1000)
-                .s,
+        finding(
+            r, WARNING, "gpu-power-limit",
             "It is slower than other GPUs of this model, and uses less power.",
-            "Restore the default (nvidia-smi -pl, rocm-smi --resetpoweroverdrive), if permitted.");
+            "Restore the default (nvidia-smi -pl, rocm-smi --resetpoweroverdrive), if permitted.",
+            "%s is limited to %.0f W (default: %.0f W)", gpu_name(gpu).s,
+            (double)gpu->power_limit_mw.v / 1000, (double)gpu->power_limit_default_mw.v / 1000);
     if (gpu->persistence.known && !gpu->persistence.v)
-        add(r, NOTE, "gpu-persistence",
-            short_text("%s has persistence mode off", gpu_name(gpu).s).s,
-            "The driver reloads with each program, which takes a second or more.",
-            "Run 'nvidia-smi -pm 1' as root, if permitted.");
+        finding(r, NOTE, "gpu-persistence",
+                "The driver reloads with each program, which takes a second or more.",
+                "Run 'nvidia-smi -pm 1' as root, if permitted.", "%s has persistence mode off",
+                gpu_name(gpu).s);
     if (gpu->mig.known && gpu->mig.v)
-        add(r, NOTE, "gpu-mig",
-            short_text("%s is split into MIG instances, %zu of them here", gpu_name(gpu).s,
-                       gpu->mig_instances.count)
-                .s,
-            "A run measures one instance, not the GPU; utilisation and clocks cannot be read.",
-            "Compare it only with instances of the same size.");
+        finding(r, NOTE, "gpu-mig",
+                "A run measures one instance, not the GPU; utilisation and clocks cannot be read.",
+                "Compare it only with instances of the same size.",
+                "%s is split into MIG instances, %zu of them here", gpu_name(gpu).s,
+                gpu->mig_instances.count);
 }
 
-static void gpus(struct rounds *r)
+static void gpus(struct findings *r)
 {
     for (size_t i = 0; i < r->machine->gpus.count; i++) {
         const struct machine_gpu *gpu = &r->machine->gpus.items[i];
@@ -379,31 +372,27 @@ static void gpus(struct rounds *r)
     }
 }
 
-static void place(struct rounds *r)
+static void place(struct findings *r)
 {
     const struct machine_where *w = &r->machine->where;
     if (w->spot.known && w->spot.v)
-        add(r, NOTE, "spot",
-            short_text("this is a spot machine of %s", w->provider ? w->provider : "its provider")
-                .s,
-            "The provider can reclaim it within seconds or minutes.",
-            "Write checkpoints to persistent storage.");
+        finding(r, NOTE, "spot", "The provider can reclaim it within seconds or minutes.",
+                "Write checkpoints to persistent storage.", "this is a spot machine of %s",
+                w->provider ? w->provider : "its provider");
 }
 
 int machine_diagnose(struct machine *machine, struct err *err)
 {
-    struct rounds r = {.machine = machine, .err = err};
+    struct findings r = {.machine = machine, .err = err};
     machine->findings.known = true;
-    for (r.now = PROBLEM; r.now < LEVELS && r.rc == 0; r.now++) {
-        gpus(&r);
-        instruction_sets(&r);
-        libraries(&r);
-        processor(&r);
-        memory(&r);
-        disk(&r);
-        place(&r);
-        program(&r);
-    }
+    gpus(&r);
+    instruction_sets(&r);
+    libraries(&r);
+    processor(&r);
+    memory(&r);
+    disk(&r);
+    place(&r);
+    program(&r);
     return r.rc;
 }
 

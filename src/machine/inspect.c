@@ -21,7 +21,7 @@
 #define RECORD_MAX ((size_t)16 << 20) // 64 GPUs with their processes take a few hundred kB
 #define NO_MEMORY  3                  // the child's exit code
 
-struct job {
+struct isolated_part {
     struct probe *probe;
     struct machine machine; // a shallow copy; the child changes only its own memory
     probe_part *part;
@@ -29,7 +29,7 @@ struct job {
 
 static int run_part(void *job_)
 {
-    struct job *job = job_;
+    struct isolated_part *job = job_;
     struct err err = {0};
     struct buf text = {0};
     int answer = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
@@ -58,7 +58,7 @@ static int read_record(const struct proc_result *result, struct machine *got, st
 int probe_isolated(struct probe *probe, const struct machine *machine, probe_part *part,
                    int64_t timeout_ms, struct machine *got, struct buf *how, struct err *err)
 {
-    struct job job = {.probe = probe, .machine = *machine, .part = part};
+    struct isolated_part job = {.probe = probe, .machine = *machine, .part = part};
     const struct proc_options options = {.timeout_ms = timeout_ms, .keep_max = RECORD_MAX};
     struct proc proc;
     SCOPED(proc_result_release) struct proc_result result = {0};
@@ -153,14 +153,11 @@ int machine_fingerprint(struct machine *machine, struct err *err)
         add_gpu(&text, &machine->gpus.items[i]);
     add_text(&text, "virtualisation", machine->system.virtualisation);
 
-    int rc = buf_check(&text, err);
-    if (rc == 0) {
-        char hex[SHA256_HEX_BYTES];
-        sha256_hex_of(buf_str(&text), text.len, hex);
-        hex[16] = '\0'; // 64 bits: unique enough, and short enough to read out
-        rc = text_set(&machine->fingerprint, hex, err);
-    }
-    return rc;
+    TRY(buf_check(&text, err));
+    char hex[SHA256_HEX_BYTES];
+    sha256_hex_of(buf_str(&text), text.len, hex);
+    hex[16] = '\0'; // 64 bits: unique enough, and short enough to read out
+    return text_set(&machine->fingerprint, hex, err);
 }
 
 // ==== probe ====

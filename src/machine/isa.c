@@ -341,15 +341,6 @@ static const struct {
 };
 enum { SETS = sizeof sets / sizeof *sets };
 
-static bool has_flag(const char *flags, const char *name)
-{
-    size_t len = strlen(name);
-    for (const char *at = flags; (at = strstr(at, name)); at += len)
-        if ((at == flags || at[-1] == ' ') && (at[len] == ' ' || at[len] == '\0'))
-            return true;
-    return false;
-}
-
 static int add_set(struct machine_cpu *cpu, const char *name, bool advertised,
                    const struct proc_result *result, struct err *err)
 {
@@ -384,8 +375,8 @@ static int collect(struct proc *children, const char *flags, struct machine_cpu 
         bool known = children[i].pid > 0;
         int rc = known ? proc_finish(&children[i], &result, err) : 0;
         if (rc == 0)
-            rc = add_set(cpu, sets[i].name, has_flag(flags, sets[i].name), known ? &result : NULL,
-                         err);
+            rc = add_set(cpu, sets[i].name, text_has_word(flags, sets[i].name, ' '),
+                         known ? &result : NULL, err);
         if (known)
             proc_result_release(&result);
         if (rc != 0)
@@ -411,7 +402,9 @@ int probe_isa(struct probe *probe, struct machine_cpu *cpu, struct err *err)
     // All run in parallel. The library's trials take longest and start first.
     if (!probe->no_children) {
         const char *all = buf_str(&flags);
-        rc = onednn_start(&onednn, has_flag(all, "avx512f") || has_flag(all, "amx_bf16"), err);
+        rc = onednn_start(&onednn,
+                          text_has_word(all, "avx512f", ' ') || text_has_word(all, "amx_bf16", ' '),
+                          err);
         // If no process can be started, the set stays untried.
         for (int i = 0; rc == 0 && i < SETS; i++)
             if (proc_start_call(&children[i], sets[i].trial, NULL, &options, NULL) == ERR_MEMORY)

@@ -17,7 +17,7 @@
 enum { KINDS = 3, FILES_PER_KIND = 3, PATH_BYTES = 1024, VERSION_BYTES = 32 };
 
 // File names end in the major version. Versions not yet released are searched too.
-static const struct kind {
+static const struct library_kind {
     const char *name, *stem, *package, *call;
     int newest, oldest;
     bool into;  // the call writes an int to an address; else it returns a size_t
@@ -28,8 +28,8 @@ static const struct kind {
     {"NCCL", "libnccl", "nvidia_nccl", "ncclGetVersion", 3, 2, true, false},
 };
 
-struct file {
-    const struct kind *kind;
+struct library_file {
+    const struct library_kind *kind;
     int major;
     char path[PATH_BYTES], full[PATH_BYTES]; // on that machine; the same below the tree's root
     char place[PATH_BYTES];                  // the environment or CUDA folder it belongs to
@@ -44,42 +44,34 @@ struct file {
 struct libraries {
     struct probe *probe;
     size_t count, of_kind[KINDS];
-    struct file files[KINDS * FILES_PER_KIND];
+    struct library_file files[KINDS * FILES_PER_KIND];
 };
 
-struct place {
+struct library_place {
     const char *path, *found_by;
     const char *package; // (optional)
 };
 
-static bool join(char *out, size_t size, const char *a, const char *b)
+static bool join_path(char *out, size_t size, const char *a, const char *b)
 {
     int len = snprintf(out, size, "%s%s", a, b);
     return len >= 0 && (size_t)len < size;
 }
 
-static const char *variable(const struct libraries *s, const char *name)
-{
-    size_t len = strlen(name);
-    for (char *const *var = s->probe->env; var && *var; var++)
-        if (strncmp(*var, name, len) == 0 && (*var)[len] == '=')
-            return *var + len + 1;
-    return NULL;
-}
-
 // ---- searching
 
-static void add_file(struct libraries *s, const struct place *place, const char *folder,
+static void add_file(struct libraries *s, const struct library_place *place, const char *folder,
                      size_t kind, int major)
 {
-    struct file file = {.kind = &kinds[kind], .major = major, .found_by = place->found_by};
+    struct library_file file = {.kind = &kinds[kind], .major = major, .found_by = place->found_by};
     struct stat st;
     char name[64];
     snprintf(name, sizeof name, "/%s.so.%d", kinds[kind].stem, major);
-    if (s->of_kind[kind] == FILES_PER_KIND || !join(file.path, PATH_BYTES, folder, name) ||
-        !join(file.full, PATH_BYTES, s->probe->tree.root, file.path) || stat(file.full, &st) != 0 ||
-        !S_ISREG(st.st_mode) || !join(file.place, PATH_BYTES, place->path, "") ||
-        !join(file.package, PATH_BYTES, place->package ? place->package : "", ""))
+    if (s->of_kind[kind] == FILES_PER_KIND || !join_path(file.path, PATH_BYTES, folder, name) ||
+        !join_path(file.full, PATH_BYTES, s->probe->tree.root, file.path) ||
+        stat(file.full, &st) != 0 || !S_ISREG(st.st_mode) ||
+        !join_path(file.place, PATH_BYTES, place->path, "") ||
+        !join_path(file.package, PATH_BYTES, place->package ? place->package : "", ""))
         return;
     for (size_t i = 0; i < s->count; i++) // the same file by another path
         if (s->files[i].device == st.st_dev && s->files[i].inode == st.st_ino)
@@ -90,7 +82,7 @@ static void add_file(struct libraries *s, const struct place *place, const char 
     s->of_kind[kind]++;
 }
 
-static void look_in(struct libraries *s, const char *folder, const struct place *place)
+static void look_in(struct libraries *s, const char *folder, const struct library_place *place)
 {
     for (size_t kind = 0; kind < KINDS; kind++)
         for (int major = kinds[kind].newest; major >= kinds[kind].oldest; major--)
@@ -99,7 +91,7 @@ static void look_in(struct libraries *s, const char *folder, const struct place 
 
 static void look_in_plain(struct libraries *s, const char *folder, const char *found_by)
 {
-    const struct place place = {.path = folder, .found_by = found_by};
+    const struct library_place place = {.path = folder, .found_by = found_by};
     look_in(s, folder, &place);
 }
 
@@ -121,16 +113,11 @@ static void look_in_each(struct libraries *s, const char *text, const char *sepa
 
 static void look_in_loader(struct libraries *s)
 {
-    static const char *const usual[] = {"/usr/lib/x86_64-linux-gnu",
-                                        "/usr/lib64",
-                                        "/usr/lib",
-                                        "/lib/x86_64-linux-gnu",
-                                        "/lib64",
-                                        "/lib",
-                                        NULL};
+    static const char usual[] =
+        "/usr/lib/x86_64-linux-gnu:/usr/lib64:/usr/lib:/lib/x86_64-linux-gnu:/lib64:/lib";
     struct tree *tree = &s->probe->tree;
     SCOPED(buf_release) struct buf names = {0}, text = {0};
-    look_in_each(s, variable(s, "LD_LIBRARY_PATH"), ":;");
+    look_in_each(s, env_value(s->probe->env, "LD_LIBRARY_PATH"), ":;");
     if (tree_text(tree, &text, "/etc/ld.so.conf"))
         look_in_each(s, buf_str(&text), " \t\n");
     tree_list(tree, &names, "/etc/ld.so.conf.d");
@@ -138,17 +125,16 @@ static void look_in_loader(struct libraries *s)
     for (char *name; (name = text_line(&cursor));)
         if (tree_text(tree, &text, "/etc/ld.so.conf.d/%s", name))
             look_in_each(s, buf_str(&text), " \t\n");
-    for (size_t i = 0; usual[i]; i++)
-        look_in_plain(s, usual[i], "loader");
+    look_in_each(s, usual, ":");
 }
 
 static void look_in_cuda(struct libraries *s, const char *home)
 {
     static const char *const parts[] = {"/lib64", "/lib", "/targets/x86_64-linux/lib", NULL};
-    const struct place place = {.path = home, .found_by = "cuda"};
+    const struct library_place place = {.path = home, .found_by = "cuda"};
     char folder[PATH_BYTES];
     for (size_t i = 0; home && *home == '/' && parts[i]; i++)
-        if (join(folder, sizeof folder, home, parts[i]))
+        if (join_path(folder, sizeof folder, home, parts[i]))
             look_in(s, folder, &place);
 }
 
@@ -156,13 +142,13 @@ static void look_in_cudas(struct libraries *s)
 {
     SCOPED(buf_release) struct buf names = {0};
     char home[PATH_BYTES];
-    look_in_cuda(s, variable(s, "CUDA_HOME"));
-    look_in_cuda(s, variable(s, "CUDA_PATH"));
+    look_in_cuda(s, env_value(s->probe->env, "CUDA_HOME"));
+    look_in_cuda(s, env_value(s->probe->env, "CUDA_PATH"));
     look_in_cuda(s, "/opt/cuda");
     tree_list(&s->probe->tree, &names, "/usr/local");
     char *cursor = names.data;
     for (char *name; (name = text_line(&cursor));)
-        if (strncmp(name, "cuda", 4) == 0 && join(home, sizeof home, "/usr/local/", name))
+        if (strncmp(name, "cuda", 4) == 0 && join_path(home, sizeof home, "/usr/local/", name))
             look_in_cuda(s, home);
     for (size_t i = 0; dl_vendor_dirs[i]; i++)
         look_in_plain(s, dl_vendor_dirs[i], "loader");
@@ -171,7 +157,7 @@ static void look_in_cudas(struct libraries *s)
 // NVIDIA's packages install into nvidia/PART/lib.
 static void look_in_packages(struct libraries *s, const char *prefix, const char *packages)
 {
-    const struct place place = {.path = prefix, .found_by = "python", .package = packages};
+    const struct library_place place = {.path = prefix, .found_by = "python", .package = packages};
     SCOPED(buf_release) struct buf parts = {0};
     char folder[PATH_BYTES];
     tree_list(&s->probe->tree, &parts, "%s/nvidia", packages);
@@ -190,8 +176,8 @@ static void look_in_python(struct libraries *s, const char *prefix)
     char folder[PATH_BYTES];
     if (!prefix || *prefix != '/')
         return;
-    const struct place place = {.path = prefix, .found_by = "python"};
-    if (join(folder, sizeof folder, prefix, "/lib")) // conda
+    const struct library_place place = {.path = prefix, .found_by = "python"};
+    if (join_path(folder, sizeof folder, prefix, "/lib")) // conda
         look_in(s, folder, &place);
     tree_list(&s->probe->tree, &names, "%s/lib", prefix);
     char *cursor = names.data;
@@ -218,14 +204,14 @@ static void look_around(struct libraries *s, char *program)
 // The first python3 in PATH, and the file it links to. Starting it would take too long.
 static void look_in_path(struct libraries *s)
 {
-    const char *root = s->probe->tree.root, *path = variable(s, "PATH");
+    const char *root = s->probe->tree.root, *path = env_value(s->probe->env, "PATH");
     char program[PATH_BYTES], full[PATH_BYTES], real[PATH_MAX];
     while (path && *path) {
         size_t len = strcspn(path, ":");
         int wrote = snprintf(program, sizeof program, "%.*s/python3", (int)len, path);
         path += len + (path[len] == ':');
         if (*program != '/' || (size_t)wrote >= sizeof program ||
-            !join(full, sizeof full, root, program) || access(full, X_OK) != 0)
+            !join_path(full, sizeof full, root, program) || access(full, X_OK) != 0)
             continue;
         look_around(s, program);
         if (realpath(full, real) && strncmp(real, root, strlen(root)) == 0)
@@ -239,12 +225,12 @@ static void search_all(struct libraries *s)
     char home[PATH_BYTES];
     look_in_loader(s);
     look_in_cudas(s);
-    look_in_python(s, variable(s, "VIRTUAL_ENV"));
-    look_in_python(s, variable(s, "CONDA_PREFIX"));
+    look_in_python(s, env_value(s->probe->env, "VIRTUAL_ENV"));
+    look_in_python(s, env_value(s->probe->env, "CONDA_PREFIX"));
     look_in_path(s);
     look_in_python(s, "/usr/local"); // where Debian's own python3 installs packages
-    const char *user = variable(s, "HOME");
-    if (user && join(home, sizeof home, user, "/.local"))
+    const char *user = env_value(s->probe->env, "HOME");
+    if (user && join_path(home, sizeof home, user, "/.local"))
         look_in_python(s, home);
 }
 
@@ -253,7 +239,7 @@ static void search_all(struct libraries *s)
 // Runs in the child. The library's own output is discarded.
 static int query_version(void *file_)
 {
-    struct file *file = file_;
+    struct library_file *file = file_;
     union {
         size_t (*give)(void);
         int (*write)(int *);
@@ -306,7 +292,7 @@ static void version_from(const char *text, int major, char *out)
 }
 
 // A link leads to "libcudnn.so.9.19.0"; a package has "nvidia_cudnn_cu13-9.19.0.56.dist-info".
-static void version_by_name(struct tree *tree, const struct file *file, char *out)
+static void version_by_name(struct tree *tree, const struct library_file *file, char *out)
 {
     char real[PATH_MAX];
     const char *so = realpath(file->full, real) ? strstr(strrchr(real, '/'), ".so.") : NULL;
@@ -326,8 +312,8 @@ static void version_by_name(struct tree *tree, const struct file *file, char *ou
 }
 
 // Reads the child's one line, or says how it ended.
-static void read_answer(const struct proc_result *result, const struct file *file, char *version,
-                        struct buf *problem)
+static void read_answer(const struct proc_result *result, const struct library_file *file,
+                        char *version, struct buf *problem)
 {
     char *cursor = result->out.data;
     const char *line = text_line(&cursor);
@@ -342,7 +328,7 @@ static void read_answer(const struct proc_result *result, const struct file *fil
         buf_printf(problem, "%s returns no version %d", file->kind->call, file->major);
 }
 
-static int record(const struct file *file, const char *version, const char *problem,
+static int record(const struct library_file *file, const char *version, const char *problem,
                   struct machine *machine, struct err *err)
 {
     struct machine_gpu_library *row = LIST_ADD(&machine->gpu_libraries, err);
@@ -353,7 +339,8 @@ static int record(const struct file *file, const char *version, const char *prob
                      {&row->found_by, file->found_by}, {&row->problem, problem});
 }
 
-static int finish(struct tree *tree, struct file *file, struct machine *machine, struct err *err)
+static int finish_file(struct tree *tree, struct library_file *file, struct machine *machine,
+                       struct err *err)
 {
     SCOPED(proc_result_release) struct proc_result result = {0};
     SCOPED(buf_release) struct buf problem = {0};
@@ -370,7 +357,7 @@ static int finish(struct tree *tree, struct file *file, struct machine *machine,
     return record(file, *version ? version : file->named, buf_str(&problem), machine, err);
 }
 
-static int start(struct tree *tree, struct file *file, int64_t limit_ms)
+static int start_file(struct tree *tree, struct library_file *file, int64_t limit_ms)
 {
     const struct proc_options options = {.timeout_ms = limit_ms, .keep_max = 2048};
     if (file->kind->heavy)
@@ -389,7 +376,7 @@ bool library_file(const char *name, int index, char *out, size_t size)
     search_all(s);
     for (size_t i = 0; i < s->count && !found; i++)
         if (strcmp(s->files[i].kind->name, name) == 0 && index-- == 0)
-            found = join(out, size, s->files[i].path, "");
+            found = join_path(out, size, s->files[i].path, "");
     return found;
 }
 
@@ -405,7 +392,7 @@ int libraries_start(struct probe *probe, int64_t limit_ms, struct libraries **li
     s->probe = probe;
     search_all(s);
     for (size_t i = 0; !probe->tree.failed && i < s->count; i++)
-        if (start(&probe->tree, &s->files[i], limit_ms) == ERR_MEMORY)
+        if (start_file(&probe->tree, &s->files[i], limit_ms) == ERR_MEMORY)
             return err_memory(err);
     return tree_check(&probe->tree, err);
 }
@@ -416,7 +403,7 @@ int libraries_finish(struct libraries *s, struct machine *machine, struct err *e
         return 0;
     machine->gpu_libraries.known = true;
     for (size_t i = 0; i < s->count; i++)
-        TRY(finish(&s->probe->tree, &s->files[i], machine, err));
+        TRY(finish_file(&s->probe->tree, &s->files[i], machine, err));
     return tree_check(&s->probe->tree, err);
 }
 

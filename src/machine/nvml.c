@@ -280,17 +280,15 @@ int nvml_open(struct nvml *nvml, const struct tree *tree, struct err *err)
     memset(nvml, 0, sizeof *nvml);
     if (tree->root[0] != '\0' && !getenv(spec.variable))
         return err_set(err, ERR_MISSING, "%s is not on this machine", spec.what);
-    int rc = dl_open(&nvml->dl, &spec, &nvml->api, err);
-    if (rc != 0)
-        return rc;
+    TRY(dl_open(&nvml->dl, &spec, &nvml->api, err));
     const struct nvml_api *api = &nvml->api;
     if ((!api->nvmlInit_v2 && !api->nvmlInit) || !api->nvmlShutdown ||
         (!api->nvmlDeviceGetCount_v2 && !api->nvmlDeviceGetCount) ||
         (!api->nvmlDeviceGetHandleByIndex_v2 && !api->nvmlDeviceGetHandleByIndex)) {
-        rc = err_set(err, ERR_MISSING, "%s (%s) lacks functions that every version has", spec.what,
-                     nvml->dl.path);
+        err_set(err, ERR_MISSING, "%s (%s) lacks functions that every version has", spec.what,
+                nvml->dl.path);
         dl_close(&nvml->dl);
-        return rc;
+        return ERR_MISSING;
     }
     nvml->init = api->nvmlInit_v2 ? api->nvmlInit_v2() : api->nvmlInit();
     version_read(nvml);
@@ -410,8 +408,7 @@ static int read_mig(struct nvml_reader *gpu_reader, struct machine_gpu *gpu, str
     unsigned int most = 0;
     if (!ASK(gpu_reader, nvmlDeviceGetMaxMigDeviceCount, &most))
         return 0;
-    int rc = 0;
-    for (unsigned int i = 0; rc == 0 && i < most && i < MIG_MAX; i++) {
+    for (unsigned int i = 0; i < most && i < MIG_MAX; i++) {
         struct nvml_reader r = {.api = gpu_reader->api};
         if (!ASK(gpu_reader, nvmlDeviceGetMigDeviceHandleByIndex, i, &r.device))
             continue; // a slot without an instance
@@ -421,15 +418,15 @@ static int read_mig(struct nvml_reader *gpu_reader, struct machine_gpu *gpu, str
         char text[TEXT_BYTES + 1] = "";
         if (ASK(&r, nvmlDeviceGetName, text, TEXT_BYTES)) {
             const char *profile = strstr(text, "MIG ");
-            rc = text_set(&mig->name, profile ? profile + 4 : text, err);
+            TRY(text_set(&mig->name, profile ? profile + 4 : text, err));
         }
         memset(text, 0, sizeof text);
-        if (rc == 0 && ASK(&r, nvmlDeviceGetUUID, text, TEXT_BYTES))
-            rc = text_set(&mig->uuid, text, err);
+        if (ASK(&r, nvmlDeviceGetUUID, text, TEXT_BYTES))
+            TRY(text_set(&mig->uuid, text, err));
         struct maybe_int used = {0};
         nvml_ask_memory(&r, &mig->memory_bytes, &used);
     }
-    return rc;
+    return 0;
 }
 
 static int add_process(struct machine_gpu *gpu, uint32_t pid, uint64_t bytes, struct err *err)
@@ -551,23 +548,18 @@ int nvml_read_gpus(struct nvml *nvml, struct tree *tree, struct machine *machine
         if (!gpu)
             return ERR_MEMORY;
         gpu->index = some_int(i);
-        int rc = text_set(&gpu->vendor, "nvidia", err);
-        if (rc == 0)
-            rc = read_driver(api, gpu, err);
-        if (rc != 0)
-            return rc;
+        TRY(text_set(&gpu->vendor, "nvidia", err));
+        TRY(read_driver(api, gpu, err));
         struct nvml_reader r = {.api = api};
         enum nvml_return code = nvml_gpu_handle(api, i, &r.device);
         if (code == NVML_SUCCESS) {
-            rc = read_gpu(&r, tree, gpu, err);
+            TRY(read_gpu(&r, tree, gpu, err));
         } else {
             char words[256];
             nvml_words(api, "nvmlDeviceGetHandleByIndex", code, words, sizeof words);
             gpu->works = some_bool(false);
-            rc = text_set(&gpu->problem, words, err);
+            TRY(text_set(&gpu->problem, words, err));
         }
-        if (rc != 0)
-            return rc;
     }
     return tree_check(tree, err);
 }

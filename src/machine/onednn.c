@@ -52,7 +52,7 @@ static const struct trial {
     {"bf16 convolution", dnnl_bf16, true},
 };
 
-static void fill(float *to, uint16_t *to_bf16, size_t count, unsigned step)
+static void fill_pattern(float *to, uint16_t *to_bf16, size_t count, unsigned step)
 {
     // -2 to 2 are exact in bfloat16, and their products and sums in f32, so results must match bit
     // for bit.
@@ -95,7 +95,7 @@ static void expect_convolution(void)
                 expected[(y * IMAGE + x) * SIDE + out] = convolve_at(y, x, out);
 }
 
-struct session {
+struct trial_session {
     const struct libdnnl *api;
     dnnl_engine_t engine;
     dnnl_stream_t stream;
@@ -124,7 +124,7 @@ static bool failed(const char *call, dnnl_status_t status)
     return false;
 }
 
-static bool describe(struct session *s, const struct trial *trial)
+static bool describe_memory(struct trial_session *s, const struct trial *trial)
 {
     const dnnl_dims_t matrix = {SIDE, SIDE};
     const dnnl_dims_t image = {1, SIDE, IMAGE, IMAGE};
@@ -142,7 +142,8 @@ static bool describe(struct session *s, const struct trial *trial)
     return true;
 }
 
-static bool make_primitive(struct session *s, const struct trial *trial, dnnl_primitive_desc_t *pd)
+static bool make_primitive(struct trial_session *s, const struct trial *trial,
+                           dnnl_primitive_desc_t *pd)
 {
     const dnnl_dims_t ones = {1, 1};
     union {
@@ -165,7 +166,7 @@ static bool make_primitive(struct session *s, const struct trial *trial, dnnl_pr
 }
 
 // Reorders the weights into the layout the library chose, then computes.
-static bool compute(struct session *s, const struct trial *trial, dnnl_primitive_desc_t pd)
+static bool compute(struct trial_session *s, const struct trial *trial, dnnl_primitive_desc_t pd)
 {
     bool bf16 = trial->type == dnnl_bf16;
     const dnnl_memory_desc_t *chosen =
@@ -192,12 +193,12 @@ static bool compute(struct session *s, const struct trial *trial, dnnl_primitive
     return true;
 }
 
-static bool try_library(struct session *s, const struct trial *trial)
+static bool try_library(struct trial_session *s, const struct trial *trial)
 {
     dnnl_primitive_desc_t pd;
     CALL(engine_create(&s->engine, dnnl_cpu, 0));
     CALL(stream_create(&s->stream, s->engine, dnnl_stream_default_flags));
-    if (!describe(s, trial) || !make_primitive(s, trial, &pd) || !compute(s, trial, pd))
+    if (!describe_memory(s, trial) || !make_primitive(s, trial, &pd) || !compute(s, trial, pd))
         return false;
     bool right = true;
     for (size_t i = 0; i < sizeof result / sizeof *result; i++)
@@ -206,14 +207,14 @@ static bool try_library(struct session *s, const struct trial *trial)
     return right;
 }
 
-struct order {
+struct trial_order {
     const struct trial *trial;
     bool capped;
 };
 
 static int trial_child(void *order_)
 {
-    const struct order *order = order_;
+    const struct trial_order *order = order_;
     setenv("OMP_NUM_THREADS", "1", 1);
     unsetenv("ONEDNN_VERBOSE"); // it would mix with our lines
     unsetenv("DNNL_VERBOSE");
@@ -235,19 +236,19 @@ static int trial_child(void *order_)
     const dnnl_version_t *version = api.version();
     dprintf(STDOUT_FILENO, "version %d.%d.%d\npath %s\n", version->major, version->minor,
             version->patch, dl.path);
-    fill(source, source_bf16, sizeof source / sizeof *source, 3);
-    fill(weights, weights_bf16, sizeof weights / sizeof *weights, 7);
+    fill_pattern(source, source_bf16, sizeof source / sizeof *source, 3);
+    fill_pattern(weights, weights_bf16, sizeof weights / sizeof *weights, 7);
     if (order->trial->convolution)
         expect_convolution();
     else
         expect_matmul();
-    struct session session = {.api = &api};
+    struct trial_session session = {.api = &api};
     return try_library(&session, order->trial) ? 0 : 1;
 }
 
-static int start(struct proc *child, const struct trial *trial, bool capped, struct err *err)
+static int start_trial(struct proc *child, const struct trial *trial, bool capped, struct err *err)
 {
-    struct order order = {trial, capped}; // the child gets a copy
+    struct trial_order order = {trial, capped}; // the child gets a copy
     const struct proc_options options = {.timeout_ms = TRIAL_LIMIT_MS, .keep_max = 4096};
     // If no process can be started, the trial is skipped.
     int rc = proc_start_call(child, trial_child, &order, &options, NULL);
@@ -259,18 +260,23 @@ int onednn_start(struct onednn *onednn, bool bf16, struct err *err)
     memset(onednn, 0, sizeof *onednn);
     for (int i = 0; i < ONEDNN_TRIALS; i++)
         if (bf16 || trials[i].type == dnnl_f32)
-            TRY(start(&onednn->children[i], &trials[i], false, err));
+            TRY(start_trial(&onednn->children[i], &trials[i], false, err));
     return 0;
 }
 
 // A trial's end, and the lines it printed.
-struct answer {
+struct trial_answer {
     struct proc_result ended;
     const char *version, *path, *cap, *kernel, *problem;
     bool absent, right, wrong;
 };
 
-static void read_lines(struct answer *a)
+static void answer_release(struct trial_answer *a)
+{
+    proc_result_release(&a->ended);
+}
+
+static void read_lines(struct trial_answer *a)
 {
     char *cursor = a->ended.out.data;
     for (char *line; (line = text_line(&cursor));) {
@@ -292,7 +298,7 @@ static void read_lines(struct answer *a)
 }
 
 static int add_kernel(struct machine_library *library, const struct trial *trial,
-                      const struct answer *a, struct err *err)
+                      const struct trial_answer *a, struct err *err)
 {
     struct machine_kernel *row = LIST_ADD(&library->kernels, err);
     if (!row)
@@ -315,22 +321,19 @@ static int add_kernel(struct machine_library *library, const struct trial *trial
 static int record_trial(struct proc *child, const struct trial *trial,
                         struct machine_library *library, bool *again, struct err *err)
 {
-    struct answer a = {0};
-    int rc = proc_finish(child, &a.ended, err);
-    if (rc == 0)
-        read_lines(&a);
-    *again = rc == 0 && !a.absent && !a.right && !a.problem && !a.cap;
-    if (rc == 0 && a.version && !library->version)
-        rc = text_set(&library->version, a.version, err);
-    if (rc == 0 && a.path && !library->path)
-        rc = text_set(&library->path, a.path, err);
-    if (rc == 0 && !a.absent)
-        rc = add_kernel(library, trial, &a, err);
-    proc_result_release(&a.ended);
-    return rc;
+    SCOPED(answer_release) struct trial_answer a = {0};
+    *again = false;
+    TRY(proc_finish(child, &a.ended, err));
+    read_lines(&a);
+    *again = !a.absent && !a.right && !a.problem && !a.cap;
+    if (a.version && !library->version)
+        TRY(text_set(&library->version, a.version, err));
+    if (a.path && !library->path)
+        TRY(text_set(&library->path, a.path, err));
+    return a.absent ? 0 : add_kernel(library, trial, &a, err);
 }
 
-static int finish(struct onednn *onednn, struct machine_library *library, struct err *err)
+static int finish_trials(struct onednn *onednn, struct machine_library *library, struct err *err)
 {
     bool again[ONEDNN_TRIALS] = {false};
     for (int i = 0; i < ONEDNN_TRIALS; i++)
@@ -338,7 +341,7 @@ static int finish(struct onednn *onednn, struct machine_library *library, struct
             TRY(record_trial(&onednn->children[i], &trials[i], library, &again[i], err));
     for (int i = 0; i < ONEDNN_TRIALS; i++)
         if (again[i])
-            TRY(start(&onednn->children[i], &trials[i], true, err));
+            TRY(start_trial(&onednn->children[i], &trials[i], true, err));
     for (int i = 0; i < ONEDNN_TRIALS; i++)
         if (again[i] && onednn->children[i].pid > 0)
             TRY(record_trial(&onednn->children[i], &trials[i], library, &again[i], err));
@@ -350,7 +353,7 @@ int onednn_finish(struct onednn *onednn, struct machine_cpu *cpu, struct err *er
     struct machine_library *library = LIST_ADD(&cpu->libraries, err);
     if (!library)
         return ERR_MEMORY;
-    TRY(finish(onednn, library, err));
+    TRY(finish_trials(onednn, library, err));
     if (library->kernels.count == 0)
         cpu->libraries.count--; // not installed
     else

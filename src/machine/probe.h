@@ -41,6 +41,18 @@ int probe_bandwidth(struct probe *probe, struct machine *machine, struct err *er
 // not count, so identical machines share it.
 int machine_fingerprint(struct machine *machine, struct err *err) MUST_USE;
 
+// Findings of a machine: problems first, then warnings and notes, each in the order in which they
+// are added. Lack of memory sticks in `rc`.
+struct findings {
+    struct machine *machine;
+    struct err *err;
+    int rc;
+};
+enum finding_level { PROBLEM, WARNING, NOTE };
+void finding(struct findings *findings, enum finding_level level, const char *id,
+             const char *consequence, const char *remedy, const char *evidence, ...)
+    PRINTF_LIKE(6, 7);
+
 // Appends to machine->findings: conditions that disturb a measurement or cost money.
 int machine_diagnose(struct machine *machine, struct err *err) MUST_USE;
 

@@ -9,6 +9,7 @@
 #include <sys/statvfs.h>
 
 #include "base/clock.h"
+#include "base/proc.h"
 #include "machine/cgroup.h"
 #include "machine/probe.h"
 
@@ -147,15 +148,6 @@ static const char *find_virtualisation(struct tree *tree)
     return name ? name : "";
 }
 
-static const char *variable(char *const *env, const char *name)
-{
-    size_t len = strlen(name);
-    for (; env && *env; env++)
-        if (strncmp(*env, name, len) == 0 && (*env)[len] == '=')
-            return *env + len + 1;
-    return NULL;
-}
-
 // A container's root is a stack of layers in the engine's folder. A virtual machine made from a
 // container image has the marker file too, but its root is a file system on a block device.
 static const char *by_root(struct tree *tree, bool marked)
@@ -205,12 +197,12 @@ static int read_container(struct probe *probe, struct machine_system *system, st
     struct tree *tree = &probe->tree;
     SCOPED(buf_release) struct buf text = {0};
     const char *name = NULL;
-    const char *said = variable(probe->env, "container");
-    if (variable(probe->env, "KUBERNETES_SERVICE_HOST") ||
+    const char *said = env_value(probe->env, "container");
+    if (env_value(probe->env, "KUBERNETES_SERVICE_HOST") ||
         tree_exists(tree, "/var/run/secrets/kubernetes.io"))
         name = "kubernetes";
-    else if (variable(probe->env, "APPTAINER_CONTAINER") ||
-             variable(probe->env, "SINGULARITY_CONTAINER"))
+    else if (env_value(probe->env, "APPTAINER_CONTAINER") ||
+             env_value(probe->env, "SINGULARITY_CONTAINER"))
         name = "apptainer";
     else if (said && *said)
         name = said;

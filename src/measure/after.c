@@ -163,18 +163,15 @@ int repeat_group(struct runs *runs, struct err *err)
     }
     if (kinds == count && names == count)
         return 0;
-    double *steps = malloc(count * sizeof *steps), *rates = malloc(count * sizeof *rates);
-    int rc = steps && rates ? 0 : err_memory(err);
-    for (size_t i = 0; i < count && rc == 0; i++)
+    SCOPED(free_pointer) double *steps = malloc(count * sizeof *steps);
+    SCOPED(free_pointer) double *rates = malloc(count * sizeof *rates);
+    TRY(steps && rates ? 0 : err_memory(err));
+    for (size_t i = 0; i < count; i++)
         if (runs->runs.items[i].workload && repeat_first(runs, i))
-            rc = add_group(runs, i, steps, rates, err);
-    free(steps);
-    free(rates);
-    if (rc == 0)
-        mark_saturated(runs);
-    if (rc == 0)
-        mark_scaling(runs);
-    return rc;
+            TRY(add_group(runs, i, steps, rates, err));
+    mark_saturated(runs);
+    mark_scaling(runs);
+    return 0;
 }
 
 // ---- Gates

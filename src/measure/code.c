@@ -423,18 +423,16 @@ static int describe_script(const struct code_parts *p, const char *folder, struc
 {
     SCOPED(buf_release) struct buf name = {0}, path = {0}, text = {0};
     char sum[SHA256_HEX_BYTES];
-    int rc = 0;
-    if (find_script(p, folder, &name, &path, &text)) {
-        sha256_hex_of(buf_str(&text), text.len, sum);
-        rc = TEXTS_SET(err, {&code->script, buf_str(&name)}, {&code->script_sha256, sum},
-                       {&code->loop, loop_of(buf_str(&text))});
-        SCOPED(free_pointer) char *real = rc == 0 ? realpath(buf_str(&path), NULL) : NULL;
-        if (real) {
-            *strrchr(real, '/') = '\0';
-            rc = git_describe(real, code, err);
-        }
-    }
-    return rc;
+    if (!find_script(p, folder, &name, &path, &text))
+        return 0;
+    sha256_hex_of(buf_str(&text), text.len, sum);
+    TRY(TEXTS_SET(err, {&code->script, buf_str(&name)}, {&code->script_sha256, sum},
+                  {&code->loop, loop_of(buf_str(&text))}));
+    SCOPED(free_pointer) char *real = realpath(buf_str(&path), NULL);
+    if (!real)
+        return 0;
+    *strrchr(real, '/') = '\0';
+    return git_describe(real, code, err);
 }
 
 // ---- together

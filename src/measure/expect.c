@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/units.h"
+#include "machine/probe.h"
 #include "tables/reached.h"
 
 #define FAR_BELOW    0.85 // of the lowest usual share
@@ -21,6 +22,7 @@ struct expecting {
     struct devices *devices;
     struct reached *reached;
     struct err *err;
+    struct findings findings;
 };
 
 struct expect_measured {
@@ -63,32 +65,6 @@ void expect_words(const struct machine_expectation *x, struct buf *out)
 
 // ---- findings
 
-// Keeps the order of levels.
-static int add_finding(struct machine *machine, const char *level, const char *id,
-                       const char *evidence, const char *consequence, const char *remedy,
-                       struct err *err)
-{
-    static const char *const levels[] = {"problem", "warning", "note"};
-    struct machine_finding *f = LIST_ADD(&machine->findings, err);
-    if (!f || TEXTS_SET(err, {&f->id, id}, {&f->level, level}, {&f->evidence, evidence},
-                        {&f->consequence, consequence}, {&f->remedy, remedy}) != 0)
-        return ERR_MEMORY;
-    size_t own = 0, at = machine->findings.count - 1;
-    while (own < 2 && strcmp(levels[own], level) != 0)
-        own++;
-    for (; at > 0; at--) {
-        struct machine_finding *items = machine->findings.items, moved = items[at];
-        size_t before = 0;
-        while (before < 2 && strcmp(levels[before], items[at - 1].level) != 0)
-            before++;
-        if (before <= own)
-            break;
-        items[at] = items[at - 1];
-        items[at - 1] = moved;
-    }
-    return 0;
-}
-
 static int find_far_below(struct expecting *e, const struct machine_expectation *x)
 {
     bool gpu = is_gpu(x->device),
@@ -98,20 +74,20 @@ static int find_far_below(struct expecting *e, const struct machine_expectation 
         return 0;
     expect_words(x, &evidence);
     TRY(buf_check(&evidence, e->err));
-    return add_finding(
-        e->machine, "warning", "below-usual", buf_str(&evidence),
+    finding(
+        &e->findings, WARNING, "below-usual",
         link  ? "Data reaches the GPU more slowly than on machines of the same type."
         : gpu ? "A training takes longer here than on other machines with this GPU."
               : "A training on the CPU takes longer here than on other machines of this type.",
-        link  ? "Check the link's width and generation under load (nvidia-smi -q), and run on "
-                "the "
+        link  ? "Check the link's width and generation under load (nvidia-smi -q), and run on the "
                 "processor next to the GPU (numactl). On a rented machine, return it and take "
                 "another."
         : gpu ? "Look for other programs on the GPU, throttling and a lowered power limit "
                 "(nvidia-smi -q -d PERFORMANCE). On a rented machine, return it and take another."
               : "Measure again when no other program runs. If it stays, the machine is shared or "
                 "lacks memory modules: take another.",
-        e->err);
+        "%s", buf_str(&evidence));
+    return e->findings.rc;
 }
 
 // ---- expectations
@@ -287,59 +263,53 @@ static int processor(struct expecting *e)
 
 // ---- facts that need no measurement
 
-static int slot(struct expecting *e, const struct machine_gpu *g, const struct device *d,
-                const char *name)
+static void slot(struct expecting *e, const struct machine_gpu *g, const struct device *d,
+                 const char *name)
 {
     double has = g->pcie_generation_max.known && g->pcie_width_max.known
                      ? pcie_per_s(g->pcie_generation_max.v, g->pcie_width_max.v)
                      : 0;
     double sheet = 1e6 * d->host_mbs;
     if (has <= 0 || sheet <= 0 || d->host_mbs > PCIE_MOST || has >= SLOWER_SLOT * sheet)
-        return 0;
-    return add_finding(
-        e->machine, "note", "pcie-slot",
-        short_text("%s has a PCIe %lld.0 x%lld slot: %s each way, the data sheet has %s", name,
-                   (long long)g->pcie_generation_max.v, (long long)g->pcie_width_max.v,
-                   units_rate(has).s, units_rate(sheet).s)
-            .s,
-        short_text("Copies to and from it take up to %.2g times as long as in a full slot.",
-                   sheet / has)
-            .s,
-        "Trainings that wait for data gain from a machine with a faster slot.", e->err);
+        return;
+    finding(&e->findings, NOTE, "pcie-slot",
+            short_text("Copies to and from it take up to %.2g times as long as in a full slot.",
+                       sheet / has)
+                .s,
+            "Trainings that wait for data gain from a machine with a faster slot.",
+            "%s has a PCIe %lld.0 x%lld slot: %s each way, the data sheet has %s", name,
+            (long long)g->pcie_generation_max.v, (long long)g->pcie_width_max.v, units_rate(has).s,
+            units_rate(sheet).s);
 }
 
-static int power(struct expecting *e, const struct machine_gpu *g, const struct device *d,
-                 const char *name)
+static void power(struct expecting *e, const struct machine_gpu *g, const struct device *d,
+                  const char *name)
 {
     struct maybe_int limit = g->power_limit_default_mw;
     double watts = (double)limit.v / 1e3;
     if (!limit.known || d->watts <= 0 || watts <= 0 || watts >= LOWER_POWER * d->watts)
-        return 0;
-    return add_finding(
-        e->machine, "note", "gpu-power-sheet",
-        short_text("%s has a power limit of %.0f W by default; the data sheet has %d W", name,
-                   watts, d->watts)
-            .s,
-        "Under full load its clocks are lower than the data sheet suggests.",
-        "Compare it with measurements on this machine, not with the data sheet.", e->err);
+        return;
+    finding(&e->findings, NOTE, "gpu-power-sheet",
+            "Under full load its clocks are lower than the data sheet suggests.",
+            "Compare it with measurements on this machine, not with the data sheet.",
+            "%s has a power limit of %.0f W by default; the data sheet has %d W", name, watts,
+            d->watts);
 }
 
-static int memory(struct expecting *e, const struct machine_gpu *g, const struct device *d,
-                  const char *name)
+static void memory(struct expecting *e, const struct machine_gpu *g, const struct device *d,
+                   const char *name)
 {
     int64_t sheet = (int64_t)d->memory_mib << 20;
     struct maybe_int has = g->memory_total_bytes;
     if (!has.known || has.v <= 0 || sheet <= 0 || (double)has.v >= LESS_MEMORY * (double)sheet)
-        return 0;
-    return add_finding(e->machine, "note", "gpu-part",
-                       short_text("%s has %s of memory; the data sheet has %s", name,
-                                  units_bytes(has.v).s, units_bytes(sheet).s)
-                           .s,
-                       "It may be a part of a GPU that others use as well.",
-                       "Compare its price with that of a whole one.", e->err);
+        return;
+    finding(&e->findings, NOTE, "gpu-part", "It may be a part of a GPU that others use as well.",
+            "Compare its price with that of a whole one.",
+            "%s has %s of memory; the data sheet has %s", name, units_bytes(has.v).s,
+            units_bytes(sheet).s);
 }
 
-static int facts(struct expecting *e)
+static void facts(struct expecting *e)
 {
     for (size_t i = 0; i < e->machine->gpus.count; i++) {
         const struct machine_gpu g = e->machine->gpus.items[i];
@@ -349,11 +319,10 @@ static int facts(struct expecting *e)
         struct short_text name = g.index.known
                                      ? short_text("GPU %lld (%.100s)", (long long)g.index.v, g.name)
                                      : short_text("the GPU (%.100s)", g.name);
-        TRY(slot(e, &g, d, name.s));
-        TRY(power(e, &g, d, name.s));
-        TRY(memory(e, &g, d, name.s));
+        slot(e, &g, d, name.s);
+        power(e, &g, d, name.s);
+        memory(e, &g, d, name.s);
     }
-    return 0;
 }
 
 static void expecting_release(struct expecting *e)
@@ -364,7 +333,9 @@ static void expecting_release(struct expecting *e)
 
 int expect_fill(struct machine *machine, struct err *err)
 {
-    SCOPED(expecting_release) struct expecting e = {.machine = machine, .err = err};
+    SCOPED(expecting_release)
+    struct expecting e = {
+        .machine = machine, .err = err, .findings = {.machine = machine, .err = err}};
     machine->expectations.known =
         machine->rates.list.count > 0 || machine->bandwidth.gpus.count > 0;
     TRY(devices_open(&e.devices, err));
@@ -372,5 +343,6 @@ int expect_fill(struct machine *machine, struct err *err)
     TRY(gpu_rates(&e));
     TRY(gpu_links(&e));
     TRY(processor(&e));
-    return facts(&e);
+    facts(&e);
+    return e.findings.rc;
 }

@@ -42,28 +42,20 @@ static int contradicts(const struct offer *offer, const struct run_machine *m, s
     return ERR_USAGE;
 }
 
-static int check_gpus(struct market *market, const struct offer *offer, const struct run_machine *m,
-                      struct err *err)
-{
-    if (!*offer->gpu || !m->gpus.known)
-        return 0;
-    if (!m->gpu || m->gpus.v != (offer->gpus_milli + 999) / 1000)
-        return contradicts(offer, m, err);
-    const struct devices *devices;
-    TRY(market_devices(market, &devices, err));
-    const struct device *there = device_find(devices, offer->gpu),
-                        *here = device_find(devices, m->gpu);
-    if (there && here && there != here)
-        TRY(contradicts(offer, m, err));
-    return 0;
-}
-
-static int check_offer(struct market *market, const char *name, const struct run *run,
+static int check_offer(struct market *market, const char *name, const struct run_machine *m,
                        struct err *err)
 {
     struct offer offer;
     TRY(market_find(market, name, 0, &offer, err));
-    return check_gpus(market, &offer, &run->machine, err);
+    if (!*offer.gpu || !m->gpus.known)
+        return 0;
+    if (!m->gpu || m->gpus.v != (offer.gpus_milli + 999) / 1000)
+        return contradicts(&offer, m, err);
+    const struct devices *devices;
+    TRY(market_devices(market, &devices, err));
+    const struct device *there = device_find(devices, offer.gpu),
+                        *here = device_find(devices, m->gpu);
+    return there && here && there != here ? contradicts(&offer, m, err) : 0;
 }
 
 // ---- its price
@@ -74,7 +66,7 @@ static int cost(const void *price, int64_t ns, int64_t *nano_usd, struct err *er
     return run_price_cost(&p->price, p->ordered_ns, ns, nano_usd, err);
 }
 
-static void describe(struct measure_price *p)
+static void describe_price(struct measure_price *p)
 {
     char hour[MONEY_BYTES];
     SCOPED(buf_release) struct buf rule = {0};
@@ -102,7 +94,7 @@ int measure_price_open(struct measure_price **out, struct market *market, const 
     if (!p)
         return err_memory(err);
     p->market = market;
-    int rc = offer ? check_offer(market, offer, run, err) : 0;
+    int rc = offer ? check_offer(market, offer, &run->machine, err) : 0;
     if (rc == 0)
         rc = run_prices_new(&p->prices, market, false, false, 0, err);
     // Failing to find a price is not an error.
@@ -110,7 +102,7 @@ int measure_price_open(struct measure_price **out, struct market *market, const 
         measure_price_close(p);
         return rc;
     }
-    describe(p);
+    describe_price(p);
     p->currency = currency;
     *out = p;
     return 0;
@@ -336,14 +328,12 @@ int measure_price_longest(struct market *market, const char *name, int64_t budge
     const struct wishes wishes = {0};
     struct offer offer;
     struct priced priced;
-    int rc = market_find(market, name, 0, &offer, err);
-    if (rc == 0)
-        rc = add_doubts(market, &offer, says, err);
-    if (rc == 0)
-        rc = market_price(market, &offer, &wishes, &priced, err);
-    if (rc == 0)
-        rc = priced_longest(&priced, &wishes, budget, LONGEST_NS, longest_ns, err);
-    int64_t spent_ns = rc == 0 ? priced_use_ns(&priced, ordered_ns, 0) : 0;
-    *longest_ns = rc == 0 && *longest_ns > spent_ns ? *longest_ns - spent_ns : 0;
-    return rc;
+    *longest_ns = 0;
+    TRY(market_find(market, name, 0, &offer, err));
+    TRY(add_doubts(market, &offer, says, err));
+    TRY(market_price(market, &offer, &wishes, &priced, err));
+    TRY(priced_longest(&priced, &wishes, budget, LONGEST_NS, longest_ns, err));
+    int64_t spent_ns = priced_use_ns(&priced, ordered_ns, 0);
+    *longest_ns = *longest_ns > spent_ns ? *longest_ns - spent_ns : 0;
+    return 0;
 }

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/tree.h"
+#include "follow/trace/worker.h"
 #include "measure/code.h"
 
 enum { BINARY_MAX = 60 << 20, SMALL_MAX = 1 << 20, VERSION_BYTES = 48 };
@@ -71,13 +72,7 @@ struct python {
 // A variable of its environment.
 static const char *variable(const struct python_place *place, const char *name)
 {
-    size_t len = strlen(name);
-    if (!place->environment)
-        return getenv(name);
-    for (const char *at = place->environment; *at; at += strlen(at) + 1)
-        if (strncmp(at, name, len) == 0 && at[len] == '=')
-            return at + len + 1;
-    return NULL;
+    return place->environment ? worker_block(place->environment, name) : getenv(name);
 }
 
 static bool find_program(const struct python_place *place, const char *name, char out[PATH_MAX])
@@ -115,19 +110,17 @@ static bool read_file(const char *path, size_t max, struct buf *out)
 static bool follow_script(const struct python_place *place, const char *script, char out[PATH_MAX])
 {
     SCOPED(buf_release) struct buf text = {0};
-    bool found = false;
-    if (read_file(script, SMALL_MAX, &text) && strncmp(buf_str(&text), "#!", 2) == 0) {
-        char *line = text.data + 2, *rest;
-        line[strcspn(line, "\n")] = '\0';
-        const char *word = strtok_r(line, " \t", &rest);
-        const char *slash = word ? strrchr(word, '/') : NULL;
-        if (slash && strcmp(slash, "/env") == 0)
-            do
-                word = strtok_r(NULL, " \t", &rest);
-            while (word && word[0] == '-');
-        found = word && python_is(word) && find_program(place, word, out);
-    }
-    return found;
+    if (!read_file(script, SMALL_MAX, &text) || strncmp(buf_str(&text), "#!", 2) != 0)
+        return false;
+    char *line = text.data + 2, *rest;
+    line[strcspn(line, "\n")] = '\0';
+    const char *word = strtok_r(line, " \t", &rest);
+    const char *slash = word ? strrchr(word, '/') : NULL;
+    if (slash && strcmp(slash, "/env") == 0)
+        do
+            word = strtok_r(NULL, " \t", &rest);
+        while (word && word[0] == '-');
+    return word && python_is(word) && find_program(place, word, out);
 }
 
 // A virtual environment's Python is a link to another one: what runs does not tell which link was
@@ -345,13 +338,6 @@ static int add_cuda(struct run_code *code, const char *torch, struct err *err)
     return add_package(code, "CUDA", version, err);
 }
 
-static int set_interpreter(struct run_code *code, const char *path, struct err *err)
-{
-    struct buf text = {0};
-    folder_short(&text, path);
-    return text_take(&code->interpreter, &text, err);
-}
-
 int python_describe(const struct python_place *place, struct run_code *code, struct err *err)
 {
     struct python p = {.place = place};
@@ -366,17 +352,18 @@ int python_describe(const struct python_place *place, struct run_code *code, str
                                               "include-system-site-packages", '=', &value) &&
                                    strcmp(buf_str(&value), "true") == 0);
     TRY(tree_check(&tree, err));
-    if (sscanf(name, "/python%3d.%3d", &p.major, &p.minor) == 2) {
-        find_version(&p, version);
-        find_packages(&p, environment, system);
-        TRY(text_set(&code->python, version, err));
-        TRY(set_interpreter(code, p.program, err));
-        for (size_t i = 0; i < PACKAGES; i++)
-            if (p.found[i].place > 0)
-                TRY(add_package(code, packages[i].shown, p.found[i].version, err));
-        TRY(add_cuda(code, p.found[0].version, err));
-    }
-    return 0;
+    if (sscanf(name, "/python%3d.%3d", &p.major, &p.minor) != 2)
+        return 0;
+    struct buf interpreter = {0};
+    find_version(&p, version);
+    find_packages(&p, environment, system);
+    TRY(text_set(&code->python, version, err));
+    folder_short(&interpreter, p.program);
+    TRY(text_take(&code->interpreter, &interpreter, err));
+    for (size_t i = 0; i < PACKAGES; i++)
+        if (p.found[i].place > 0)
+            TRY(add_package(code, packages[i].shown, p.found[i].version, err));
+    return add_cuda(code, p.found[0].version, err);
 }
 
 // ---- The Python among a command's processes
@@ -469,35 +456,31 @@ static void find_opened(pid_t pid, struct buf *out)
     }
 }
 
-static int describe(struct interpreter *it, struct tree *tree, struct interpreter_found *f,
-                    struct run_code *code, struct err *err)
+static int describe_interpreter(struct interpreter *it, struct tree *tree,
+                                struct interpreter_found *f, struct run_code *code, struct err *err)
 {
     SCOPED(buf_release) struct buf folder = {0}, environment = {0}, opened = {0};
-    struct buf known = {0};
+    SCOPED(buf_release) struct buf known = {0};
     char *words[WORDS_MOST + 1];
-    int rc = 0;
     find_opened(f->pid, &opened);
     buf_printf(&known, "%s\n%s", buf_str(&f->file), buf_str(&opened));
     buf_add(&known, f->arguments.data, f->arguments.len); // a process may become another program
     bool is_new = it->known.len != known.len || memcmp(it->known.data, known.data, known.len) != 0;
-    if (is_new && tree_link(tree, &folder, "/proc/%d/cwd", (int)f->pid) &&
-        read_proc(f->pid, "environ", &environment)) {
-        split(&f->arguments, words);
-        buf_addc(&environment, '\0');
-        const struct python_place place = {.program = words[0],
-                                           .folder = buf_str(&folder),
-                                           .environment = buf_str(&environment),
-                                           .running = buf_str(&f->file),
-                                           .opened = buf_str(&opened)};
-        rc = environment.failed || opened.failed || known.failed
-                 ? err_memory(err)
-                 : code_observe(words, &place, code, err);
-        buf_release(&it->known);
-        it->known = known;
-        known = (struct buf){0};
-    }
-    buf_release(&known);
-    return rc;
+    if (!is_new || !tree_link(tree, &folder, "/proc/%d/cwd", (int)f->pid) ||
+        !read_proc(f->pid, "environ", &environment))
+        return 0;
+    split(&f->arguments, words);
+    buf_addc(&environment, '\0');
+    const struct python_place place = {.program = words[0],
+                                       .folder = buf_str(&folder),
+                                       .environment = buf_str(&environment),
+                                       .running = buf_str(&f->file),
+                                       .opened = buf_str(&opened)};
+    bool failed = environment.failed || opened.failed || known.failed;
+    struct buf before = it->known;
+    it->known = known;
+    known = before;
+    return failed ? err_memory(err) : code_observe(words, &place, code, err);
 }
 
 int interpreter_look(struct interpreter *it, const struct child *child, int64_t start_ns, bool now,
@@ -514,7 +497,7 @@ int interpreter_look(struct interpreter *it, const struct child *child, int64_t 
     for (int i = 0; i < count; i++)
         consider(&tree, &list[i], &best);
     int rc = count == ERR_MEMORY ? err_memory(err)
-             : best.pid > 0      ? describe(it, &tree, &best, code, err)
+             : best.pid > 0      ? describe_interpreter(it, &tree, &best, code, err)
                                  : 0;
     if (rc == 0)
         rc = tree_check(&tree, err);

@@ -317,11 +317,6 @@ void watch_hide(struct watch *w)
     progress_hide(&w->progress);
 }
 
-static void watch_end(struct watch *w)
-{
-    progress_end(&w->progress);
-}
-
 // ---- The share of the GPUs' speed
 
 // l1 takes two instructions for each difference: a subtraction, and an addition of its absolute
@@ -496,7 +491,7 @@ int session_finish(struct session *s, struct err *err)
 
 void session_release(struct session *s)
 {
-    watch_end(&s->watch);
+    progress_end(&s->watch.progress);
     journal_rest(s->journal);
     sampler_free(s->sampler);
     meter_free(s->meter);

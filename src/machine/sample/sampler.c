@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/proc.h"
 #include "machine/sample/source.h"
 #include "machine/sample/tasks.h"
 #include "machine/sample/totals.h"
@@ -238,16 +239,14 @@ static int lane_start(struct lane *lane, pthread_t *thread, struct err *err)
     return rc == 0 ? 0 : err_errno(err, rc, "cannot start the sampler's thread");
 }
 
-static int copy_variable(char **out, char *const *env, const char *name, struct err *err)
+// The first of these that is set.
+static int copy_variable(char **out, char *const *env, const char *name, const char *other,
+                         struct err *err)
 {
-    size_t len = strlen(name);
-    for (; env && *env && !*out; env++)
-        if (strncmp(*env, name, len) == 0 && (*env)[len] == '=') {
-            *out = text_copy(*env + len + 1, err);
-            if (!*out)
-                return ERR_MEMORY;
-        }
-    return 0;
+    const char *value = env_value(env, name);
+    value = value || !other ? value : env_value(env, other);
+    *out = value ? text_copy(value, err) : NULL;
+    return value && !*out ? ERR_MEMORY : 0;
 }
 
 int sampler_start(struct sampler **out, const struct sampler_options *options, struct err *err)
@@ -258,16 +257,13 @@ int sampler_start(struct sampler **out, const struct sampler_options *options, s
         return err_memory(err);
     s->start_ns = options->start_ns;
     s->cpus = options->cpus;
-    int rc = copy_variable(&s->cuda_visible, options->env, "CUDA_VISIBLE_DEVICES", err);
+    int rc = copy_variable(&s->cuda_visible, options->env, "CUDA_VISIBLE_DEVICES", NULL, err);
     if (rc == 0)
-        rc = copy_variable(&s->amd_visible, options->env, "HIP_VISIBLE_DEVICES", err);
-    if (rc == 0)
-        rc = copy_variable(&s->amd_visible, options->env, "ROCR_VISIBLE_DEVICES", err);
-    for (int i = 0; rc == 0 && i < LANES; i++) {
-        if (i == LANE_GPU && options->no_gpus)
-            continue;
-        rc = lane_new(&s->lanes[i], (enum lane_kind)i, options, err);
-    }
+        rc = copy_variable(&s->amd_visible, options->env, "HIP_VISIBLE_DEVICES",
+                           "ROCR_VISIBLE_DEVICES", err);
+    for (int i = 0; rc == 0 && i < LANES; i++)
+        if (i != LANE_GPU || !options->no_gpus)
+            rc = lane_new(&s->lanes[i], (enum lane_kind)i, options, err);
     for (int i = 0; rc == 0 && i < LANES; i++) {
         if (!s->lanes[i])
             continue;

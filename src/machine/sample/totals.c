@@ -21,6 +21,14 @@ static struct maybe_real value_of(struct mean mean)
     return mean.seconds > 0 ? some_real(mean.sum / mean.seconds) : (struct maybe_real){0};
 }
 
+static void mean_add(struct mean *mean, struct maybe_real value, double seconds)
+{
+    if (value.known) {
+        mean->sum += value.v * seconds;
+        mean->seconds += seconds;
+    }
+}
+
 void history_halve(struct figure_history *h)
 {
     int half = (h->count + 1) / 2;
@@ -61,12 +69,8 @@ void history_add(struct figure_history *h, int64_t from_ns, int64_t to_ns,
     double seconds = (double)(to_ns - from_ns) * 1e-9;
     h->when[h->count - 1].to_ns = to_ns;
     h->taken++;
-    for (int f = 0; f < h->width; f++) {
-        if (!values[f].known)
-            continue;
-        figures[f].sum += values[f].v * seconds;
-        figures[f].seconds += seconds;
-    }
+    for (int f = 0; f < h->width; f++)
+        mean_add(&figures[f], values[f], seconds);
 }
 
 struct maybe_real history_at(const struct figure_history *h, int point, int figure)
@@ -75,22 +79,24 @@ struct maybe_real history_at(const struct figure_history *h, int point, int figu
     return value_of(figures_of(h, point)[figure]);
 }
 
-struct maybe_real history_mean(const struct figure_history *h, int figure)
+static struct mean history_all(const struct figure_history *h, int figure)
 {
     struct mean all = {0};
     for (int p = 0; p < h->count; p++) {
         all.sum += figures_of(h, p)[figure].sum;
         all.seconds += figures_of(h, p)[figure].seconds;
     }
-    return value_of(all);
+    return all;
+}
+
+struct maybe_real history_mean(const struct figure_history *h, int figure)
+{
+    return value_of(history_all(h, figure));
 }
 
 double history_sum(const struct figure_history *h, int figure)
 {
-    double sum = 0;
-    for (int p = 0; p < h->count; p++)
-        sum += figures_of(h, p)[figure].sum;
-    return sum;
+    return history_all(h, figure).sum;
 }
 
 struct maybe_real history_between(const struct figure_history *h, int figure, int64_t from_ns,
@@ -116,17 +122,12 @@ struct maybe_real history_between(const struct figure_history *h, int figure, in
 
 #define SHORTEST_S 0.05
 
-static struct maybe_real difference(struct maybe_real then, struct maybe_real now)
-{
-    return then.known && now.known ? some_real(now.v - then.v) : (struct maybe_real){0};
-}
-
 // A counter's rate since the last reading.
 static struct maybe_real rate(struct maybe_real then, struct maybe_real now, double seconds,
                               double scale)
 {
-    struct maybe_real by = difference(then, now);
-    return by.known ? some_real(by.v * scale / seconds) : by;
+    return then.known && now.known ? some_real((now.v - then.v) * scale / seconds)
+                                   : (struct maybe_real){0};
 }
 
 static struct maybe_real real_of(struct maybe_int v)
@@ -187,14 +188,6 @@ static void throttle_add(struct card_totals *card, struct maybe_int bits)
     card->heat_readings += heat;
     card->limit_readings += limit;
     card->slow_readings += (bits.v & SLOWDOWN) && !heat && !limit; // no reason given
-}
-
-static void mean_add(struct mean *mean, struct maybe_real value, double seconds)
-{
-    if (value.known) {
-        mean->sum += value.v * seconds;
-        mean->seconds += seconds;
-    }
 }
 
 static void cards_add(struct totals *t, const struct sample_reading *now)
@@ -488,18 +481,13 @@ static int fill_cards(struct filler *f, struct err *err)
     for (int i = 0; i < f->gpu->gpu_count; i++) {
         if (!f->used[i])
             continue;
-        int rc = fill_card(f, i, err);
-        if (rc != 0)
-            return rc;
+        TRY(fill_card(f, i, err));
         const struct run_gpu *gpu = &use->gpu_list.items[use->gpu_list.count - 1];
         percent += gpu->use_percent.v;
         percent_known &= gpu->use_percent.known;
         energy_j += gpu->energy_j.v;
         energy_known &= gpu->energy_j.known; // a partial sum would mislead
-        if (gpu->memory_peak_bytes.known &&
-            (!use->gpu_memory_peak_bytes.known ||
-             gpu->memory_peak_bytes.v > use->gpu_memory_peak_bytes.v))
-            use->gpu_memory_peak_bytes = gpu->memory_peak_bytes;
+        larger(&use->gpu_memory_peak_bytes, gpu->memory_peak_bytes);
     }
     if (percent_known)
         use->gpu_percent = some_real(percent / f->used_count);
