@@ -176,7 +176,9 @@ char *text_line(char **cursor)
 bool text_has_word(const char *list, const char *word, char separator)
 {
     size_t len = strlen(word);
-    for (const char *at = list; len > 0 && (at = strstr(at, word)); at += len)
+    if (len == 0 || strchr(word, separator))
+        return false;
+    for (const char *at = list; (at = strstr(at, word)); at += len)
         if ((at == list || at[-1] == separator) && (at[len] == separator || at[len] == '\0'))
             return true;
     return false;

@@ -12,6 +12,8 @@
 
 #include <string.h>
 
+#include "base/tree.h"
+
 // How much a name must mean: anywhere in a line, at the start of a part of it, or as an option.
 enum arguments_place { PLACE_ANY, PLACE_START, PLACE_OPTION };
 
@@ -132,92 +134,37 @@ enum what { STEPS, EPOCHS, EVAL, SAVE };
 // As the command lines and logs of public training programs have them.
 // tests/follow/test_arguments.c names the program of each.
 static const struct {
-    const char *name;
     enum what what;
     enum arguments_place place; // at least
-} names[] = {
-    {"max_steps", STEPS, PLACE_ANY},
-    {"max_step", STEPS, PLACE_ANY},
-    {"max_train_steps", STEPS, PLACE_ANY},
-    {"max_training_steps", STEPS, PLACE_ANY},
-    {"num_train_steps", STEPS, PLACE_ANY},
-    {"num_training_steps", STEPS, PLACE_ANY},
-    {"train_steps", STEPS, PLACE_ANY},
-    {"training_steps", STEPS, PLACE_ANY},
-    {"total_steps", STEPS, PLACE_ANY},
-    {"total_num_steps", STEPS, PLACE_ANY},
-    {"total_train_steps", STEPS, PLACE_ANY},
-    {"total_training_steps", STEPS, PLACE_ANY},
-    {"total_optimization_steps", STEPS, PLACE_ANY},
-    {"num_steps", STEPS, PLACE_OPTION},
-    {"n_steps", STEPS, PLACE_OPTION},
-    {"steps", STEPS, PLACE_OPTION},
-    {"max_iters", STEPS, PLACE_ANY},
-    {"max_iter", STEPS, PLACE_ANY},
-    {"max_iterations", STEPS, PLACE_ANY},
-    {"train_iters", STEPS, PLACE_ANY},
-    {"total_iters", STEPS, PLACE_ANY},
-    {"total_iterations", STEPS, PLACE_ANY},
-    {"num_iterations", STEPS, PLACE_ANY},
-    {"num_iters", STEPS, PLACE_ANY},
-    {"number_of_iterations", STEPS, PLACE_ANY},
-    {"max_num_iterations", STEPS, PLACE_ANY},
-    {"after_batches", STEPS, PLACE_ANY},
-    {"iters", STEPS, PLACE_START},
-    {"iterations", STEPS, PLACE_OPTION},
-    {"max_update", STEPS, PLACE_ANY},
-    {"max_updates", STEPS, PLACE_ANY},
-    {"num_boost_round", STEPS, PLACE_ANY},
-    {"num_boost_rounds", STEPS, PLACE_ANY},
-    {"num_round", STEPS, PLACE_ANY},
-    {"num_rounds", STEPS, PLACE_ANY},
-    {"n_estimators", STEPS, PLACE_ANY},
-    {"total_timesteps", STEPS, PLACE_ANY},
-    {"n_timesteps", STEPS, PLACE_ANY},
-    {"train_num_batches", STEPS, PLACE_ANY},
-    {"epochs", EPOCHS, PLACE_START},
-    {"epoch", EPOCHS, PLACE_OPTION},
-    {"num_epochs", EPOCHS, PLACE_ANY},
-    {"num_epoch", EPOCHS, PLACE_ANY},
-    {"n_epochs", EPOCHS, PLACE_ANY},
-    {"nepochs", EPOCHS, PLACE_ANY},
-    {"num_train_epochs", EPOCHS, PLACE_ANY},
-    {"max_epochs", EPOCHS, PLACE_ANY},
-    {"max_epoch", EPOCHS, PLACE_ANY},
-    {"train_epochs", EPOCHS, PLACE_ANY},
-    {"total_epochs", EPOCHS, PLACE_ANY},
-    {"training_epochs", EPOCHS, PLACE_ANY},
-    {"max_train_epochs", EPOCHS, PLACE_ANY},
-    {"after_epochs", EPOCHS, PLACE_ANY},
-    {"eval_steps", EVAL, PLACE_ANY},
-    {"eval_interval", EVAL, PLACE_ANY},
-    {"eval_every", EVAL, PLACE_ANY},
-    {"eval_freq", EVAL, PLACE_ANY},
-    {"eval_frequency", EVAL, PLACE_ANY},
-    {"eval_period", EVAL, PLACE_ANY},
-    {"evaluation_steps", EVAL, PLACE_ANY},
-    {"evaluation_interval", EVAL, PLACE_ANY},
-    {"steps_per_eval", EVAL, PLACE_ANY},
-    {"val_every", EVAL, PLACE_ANY},
-    {"val_interval", EVAL, PLACE_ANY},
-    {"val_check_interval", EVAL, PLACE_ANY},
-    {"val_loss_every", EVAL, PLACE_ANY},
-    {"valid_steps", EVAL, PLACE_ANY},
-    {"validate_interval_updates", EVAL, PLACE_ANY},
-    {"validation_interval", EVAL, PLACE_ANY},
-    {"save_steps", SAVE, PLACE_ANY},
-    {"save_interval", SAVE, PLACE_ANY},
-    {"save_interval_updates", SAVE, PLACE_ANY},
-    {"save_every", SAVE, PLACE_ANY},
-    {"save_every_n_steps", SAVE, PLACE_ANY},
-    {"save_freq", SAVE, PLACE_ANY},
-    {"save_checkpoint_steps", SAVE, PLACE_ANY},
-    {"checkpointing_steps", SAVE, PLACE_ANY},
-    {"checkpoint_every", SAVE, PLACE_ANY},
-    {"checkpoint_interval", SAVE, PLACE_ANY},
-    {"checkpoint_period", SAVE, PLACE_ANY},
-    {"checkpoint_freq", SAVE, PLACE_ANY},
-    {"ckpt_interval", SAVE, PLACE_ANY},
+    const char *names;
+} totals[] = {
+    {STEPS, PLACE_ANY,
+     "max_steps max_step max_train_steps max_training_steps num_train_steps "
+     "num_training_steps train_steps training_steps total_steps "
+     "total_num_steps total_train_steps total_training_steps "
+     "total_optimization_steps max_iters max_iter max_iterations train_iters "
+     "total_iters total_iterations num_iterations num_iters "
+     "number_of_iterations max_num_iterations after_batches max_update "
+     "max_updates num_boost_round num_boost_rounds num_round num_rounds "
+     "n_estimators total_timesteps n_timesteps train_num_batches"},
+    {STEPS, PLACE_OPTION, "num_steps n_steps steps iterations"},
+    {STEPS, PLACE_START, "iters"},
+    {EPOCHS, PLACE_START, "epochs"},
+    {EPOCHS, PLACE_OPTION, "epoch"},
+    {EPOCHS, PLACE_ANY,
+     "num_epochs num_epoch n_epochs nepochs num_train_epochs max_epochs "
+     "max_epoch train_epochs total_epochs training_epochs max_train_epochs "
+     "after_epochs"},
+    {EVAL, PLACE_ANY,
+     "eval_steps eval_interval eval_every eval_freq eval_frequency eval_period "
+     "evaluation_steps evaluation_interval steps_per_eval val_every "
+     "val_interval val_check_interval val_loss_every valid_steps "
+     "validate_interval_updates validation_interval"},
+    {SAVE, PLACE_ANY,
+     "save_steps save_interval save_interval_updates save_every "
+     "save_every_n_steps save_freq save_checkpoint_steps checkpointing_steps "
+     "checkpoint_every checkpoint_interval checkpoint_period checkpoint_freq "
+     "ckpt_interval"},
 };
 
 // One value by its name, in lower case with underscores: "max_steps". False if the name is unknown,
@@ -225,11 +172,10 @@ static const struct {
 static bool arguments_take(const char *name, int64_t value, enum arguments_place place,
                            struct event *event)
 {
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (names[i].name[0] != name[0] || strcmp(names[i].name, name) != 0 ||
-            names[i].place > place)
+    for (size_t i = 0; i < sizeof totals / sizeof *totals; i++) {
+        if (totals[i].place > place || !text_has_word(totals[i].names, name, ' '))
             continue;
-        bool every = names[i].what == EVAL || names[i].what == SAVE;
+        bool every = totals[i].what == EVAL || totals[i].what == SAVE;
         bool steps = strstr(name, "step") || strstr(name, "update");
         if (value <= 0 || (every && !steps && value < FEWEST_STEPS))
             return true;
@@ -239,7 +185,7 @@ static bool arguments_take(const char *name, int64_t value, enum arguments_place
             [EVAL] = &event->eval_every,
             [SAVE] = &event->save_every,
         };
-        *members[names[i].what] = some_int(value);
+        *members[totals[i].what] = some_int(value);
         return true;
     }
     return false;

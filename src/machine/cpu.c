@@ -373,29 +373,20 @@ static int copy_topology(const struct topology *t, struct machine_cpu *cpu, stru
 
 int probe_cpu(struct probe *probe, struct machine_cpu *cpu, struct err *err)
 {
-    struct proc child = {0};
+    SCOPED(proc_kill) struct proc child = {0};
     struct topology topology;
     struct cgroup cgroup;
-    int rc = topology_start(&probe->tree, &child, err);
-    if (rc == 0)
-        rc = read_model(&probe->tree, cpu, err);
-    if (rc == 0)
-        rc = read_clocks(&probe->tree, cpu, err);
-    if (rc == 0)
-        rc = cgroup_read(&probe->tree, &cgroup, err);
-    if (rc != 0)
-        goto out;
+    TRY(topology_start(&probe->tree, &child, err));
+    TRY(read_model(&probe->tree, cpu, err));
+    TRY(read_clocks(&probe->tree, cpu, err));
+    TRY(cgroup_read(&probe->tree, &cgroup, err));
     cpu->limit_cpus = cgroup.limit_cpus;
     read_allowed(&probe->tree, cpu);
-    rc = topology_finish(&probe->tree, &child, &topology, err);
-    if (rc == 0)
-        rc = copy_topology(&topology, cpu, err);
-    if (rc == 0)
-        cpu->usable_cpus = cpus_within(
-            cpu->allowed_threads.known ? cpu->allowed_threads : cpu->threads, cpu->limit_cpus);
-out:
-    proc_kill(&child);
-    return rc;
+    TRY(topology_finish(&probe->tree, &child, &topology, err));
+    TRY(copy_topology(&topology, cpu, err));
+    cpu->usable_cpus = cpus_within(cpu->allowed_threads.known ? cpu->allowed_threads : cpu->threads,
+                                   cpu->limit_cpus);
+    return 0;
 }
 
 // ==== speed ====

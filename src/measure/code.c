@@ -10,6 +10,7 @@
 #include "base/fs.h"
 #include "base/proc.h"
 #include "base/sha256.h"
+#include "base/tree.h"
 #include "record/run.h"
 
 enum { GIT_FILE_MAX = 4 << 20, GIT_MS = 1000 };
@@ -191,27 +192,14 @@ enum { SCRIPT_MAX = 16 << 20 };
 // Python, or with one that they choose.
 enum starter { NO_STARTER, WRAPPER, SHELL, PYTHON, LAUNCHER, MANAGER };
 static const struct {
-    const char *name;
     enum starter is;
+    const char *names;
 } starters[] = {
-    {"sh", SHELL},           {"bash", SHELL},
-    {"zsh", SHELL},          {"dash", SHELL},
-    {"nohup", WRAPPER},      {"nice", WRAPPER},
-    {"ionice", WRAPPER},     {"time", WRAPPER},
-    {"timeout", WRAPPER},    {"stdbuf", WRAPPER},
-    {"taskset", WRAPPER},    {"numactl", WRAPPER},
-    {"setsid", WRAPPER},     {"chrt", WRAPPER},
-    {"srun", WRAPPER},       {"mpirun", WRAPPER},
-    {"mpiexec", WRAPPER},    {"nsys", WRAPPER},
-    {"ncu", WRAPPER},        {"xvfb-run", WRAPPER},
-    {"torchrun", LAUNCHER},  {"accelerate", LAUNCHER},
-    {"deepspeed", LAUNCHER}, {"horovodrun", LAUNCHER},
-    {"composer", LAUNCHER},  {"coverage", LAUNCHER},
-    {"kernprof", LAUNCHER},  {"ipython", LAUNCHER},
-    {"uv", MANAGER},         {"poetry", MANAGER},
-    {"pdm", MANAGER},        {"pipenv", MANAGER},
-    {"conda", MANAGER},      {"mamba", MANAGER},
-    {"sudo", MANAGER},
+    {SHELL, "sh bash zsh dash"},
+    {WRAPPER, "nohup nice ionice time timeout stdbuf taskset numactl setsid chrt srun mpirun "
+              "mpiexec nsys ncu xvfb-run"},
+    {LAUNCHER, "torchrun accelerate deepspeed horovodrun composer coverage kernprof ipython"},
+    {MANAGER, "uv poetry pdm pipenv conda mamba sudo"},
 };
 
 struct code_parts {
@@ -236,7 +224,7 @@ static enum starter starter_of(const char *word)
     if (strncmp(name, "python", 6) == 0 || strncmp(name, "pypy", 4) == 0)
         return PYTHON;
     for (size_t i = 0; i < sizeof starters / sizeof *starters; i++)
-        if (strcmp(starters[i].name, name) == 0)
+        if (text_has_word(starters[i].names, name, ' '))
             return starters[i].is;
     return NO_STARTER;
 }

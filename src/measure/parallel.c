@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "base/tree.h"
 #include "measure/measure.h"
 #include "follow/trace/exchanges.h"
 #include "follow/trace/trace.h"
@@ -50,24 +51,14 @@ struct parallel {
 
 // ---- before
 
-static bool is_launcher(const char *word, size_t len)
+static bool is_launcher(const char *text, size_t len)
 {
-    static const char *const names[] = {"torchrun",
-                                        "accelerate",
-                                        "deepspeed",
-                                        "horovodrun",
-                                        "mpirun",
-                                        "mpiexec",
-                                        "orterun",
-                                        "prterun",
-                                        "srun",
-                                        "torch.distributed.run",
-                                        "torch.distributed.launch",
-                                        "mpiexec.hydra"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strlen(names[i]) == len && memcmp(names[i], word, len) == 0)
-            return true;
-    return false;
+    static const char names[] = "torchrun accelerate deepspeed horovodrun mpirun mpiexec orterun "
+                                "prterun srun torch.distributed.run torch.distributed.launch "
+                                "mpiexec.hydra";
+    char word[40];
+    snprintf(word, sizeof word, "%.*s", (int)len, text);
+    return len < sizeof word && text_has_word(names, word, ' ');
 }
 
 // Also behind `env`, `uv run` and within `sh -c '...'`.

@@ -57,15 +57,11 @@ static int add_labels(const struct opt_texts *labels, struct run *run, struct er
             return err_set(err, ERR_USAGE, "--label '%.60s': the price is %s", labels->items[i],
                            range_amount.not_so);
         struct run_label *label = LIST_ADD(&run->labels, err);
-        char *key = label ? strndup(labels->items[i], (size_t)(equals - labels->items[i])) : NULL;
-        if (!key)
+        SCOPED(free_pointer)
+        char *key = strndup(labels->items[i], (size_t)(equals - labels->items[i]));
+        if (!label || !key)
             return err_memory(err);
-        int rc = text_set(&label->key, key, err);
-        if (rc == 0)
-            rc = text_set(&label->value, equals + 1, err);
-        free(key);
-        if (rc != 0)
-            return rc;
+        TRY(TEXTS_SET(err, {&label->key, key}, {&label->value, equals + 1}));
     }
     return 0;
 }
@@ -75,17 +71,14 @@ static int add_offer(const char *offer, struct run *run, struct err *err)
 {
     const char *slash = strchr(offer, '/');
     struct run_label *label = LIST_ADD(&run->labels, err);
-    int rc = label ? text_set(&label->key, "offer", err) : ERR_MEMORY;
-    if (rc == 0)
-        rc = text_set(&label->value, offer, err);
-    if (rc != 0 || !slash || run->machine.provider || run->machine.instance_type)
-        return rc;
+    TRY(label ? TEXTS_SET(err, {&label->key, "offer"}, {&label->value, offer}) : ERR_MEMORY);
+    if (!slash || run->machine.provider || run->machine.instance_type)
+        return 0;
     SCOPED(free_pointer) char *provider = strndup(offer, (size_t)(slash - offer));
     SCOPED(free_pointer) char *name = strndup(slash + 1, strcspn(slash + 1, "@:"));
-    rc = provider && name ? text_set(&run->machine.provider, provider, err) : err_memory(err);
-    if (rc == 0)
-        rc = text_set(&run->machine.instance_type, name, err);
-    return rc;
+    return provider && name ? TEXTS_SET(err, {&run->machine.provider, provider},
+                                        {&run->machine.instance_type, name})
+                            : err_memory(err);
 }
 
 // The name or its hash, which is stable so that a ledger can be filtered by it.

@@ -105,8 +105,8 @@ static int train(struct group *group, const struct measure_options *o,
     struct engine_options options = {
         .seed = (uint64_t)order->seed, .micro_batch = o->micro_batch, .group = group};
     const struct engine *engine;
-    struct data_pair data = {0};
-    struct meter *meter = NULL;
+    SCOPED(data_release) struct data_pair data = {0};
+    struct meter *meter;
     int64_t threads = o->threads;
     if (!workload)
         return ERR_USAGE;
@@ -114,11 +114,9 @@ static int train(struct group *group, const struct measure_options *o,
     if (threads == 0)
         TRY(ranks_threads(group, &threads, err));
     options.threads = engine_threads((int)threads);
-    int rc = engine->available(&options, err);
-    if (rc == 0)
-        rc = workload_data_open(workload, o->data, &o->variant, options.threads, &data, err);
-    if (rc == 0)
-        rc = meter_new(&meter, clock_now_ns(), err);
+    TRY(engine->available(&options, err));
+    TRY(workload_data_open(workload, o->data, &o->variant, options.threads, &data, err));
+    TRY(meter_new(&meter, clock_now_ns(), err));
     const struct run_plan plan = {.full = o->full, .steps = o->steps};
     struct trainer_options with = {.engine = engine,
                                    .engine_options = options,
@@ -129,10 +127,8 @@ static int train(struct group *group, const struct measure_options *o,
                                    .batch = order->batch};
     native_options(o, &data, &with);
     SCOPED(trainer_result_release) struct trainer_result result = {0};
-    if (rc == 0)
-        rc = trainer_run(workload, &with, &result, err);
+    int rc = trainer_run(workload, &with, &result, err);
     meter_free(meter);
-    data_release(&data);
     return rc;
 }
 

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/sha256.h"
+#include "base/tree.h"
 #include "save/guard.h"
 #include "measure/code.h"
 #include "measure/price.h"
@@ -192,9 +193,8 @@ static int name_job(struct saving *v, struct err *err)
 // Options with which programs are told where to write checkpoints.
 static const char *folder_in(char *const *argv)
 {
-    static const char *const names[] = {
-        "output_dir", "out_dir",         "checkpoint_dir", "checkpoints",      "ckpt_dir",
-        "save_dir",   "checkpoint_path", "save_path",      "default_root_dir", "save_folder"};
+    static const char names[] = "output_dir out_dir checkpoint_dir checkpoints ckpt_dir save_dir "
+                                "checkpoint_path save_path default_root_dir save_folder";
     for (size_t i = 1; argv[i]; i++) {
         char word[64];
         const char *name = argv[i] + strspn(argv[i], "-");
@@ -203,13 +203,9 @@ static const char *folder_in(char *const *argv)
             continue;
         for (size_t k = 0; k <= len; k++)
             word[k] = k == len ? '\0' : name[k] == '-' ? '_' : name[k];
-        for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
-            if (strcmp(word, names[n]) != 0)
-                continue;
-            const char *value = name[len] == '=' ? name + len + 1 : argv[i + 1];
-            if (value && *value && *value != '-' && *value != '{')
-                return value;
-        }
+        const char *value = name[len] == '=' ? name + len + 1 : argv[i + 1];
+        if (text_has_word(names, word, ' ') && value && *value && *value != '-' && *value != '{')
+            return value;
     }
     return NULL;
 }

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,115 +31,61 @@ const char *const precision_names[PRECISIONS] = {
 
 // The first part found in the name decides, whatever its case.
 struct class_rule {
-    const char *part;
     unsigned char is;
+    const char *parts; // with a space between two
 };
 
 static const struct class_rule classes[] = {
-    {"nccl", CLASS_COLLECTIVE},
-    {"nvshmem", CLASS_COLLECTIVE},
-    {"cross_device_reduce", CLASS_COLLECTIVE},
-    {"multimem", CLASS_COLLECTIVE},
+    {CLASS_COLLECTIVE, "nccl nvshmem cross_device_reduce multimem"},
     // Fused loops are named after all that they hold, a convolution's bias for example.
-    {"triton_tem_fused_flex_attention", CLASS_ATTENTION},
-    {"triton_tem_fused_convolution", CLASS_CONVOLUTION},
-    {"triton_tem_", CLASS_MATMUL},
-    {"triton_mm", CLASS_MATMUL},
-    {"triton_gemm", CLASS_MATMUL},
-    {"triton_for_fused", CLASS_OPTIMIZER},
-    {"triton_poi_", CLASS_ELEMENTWISE},
-    {"triton_red_", CLASS_ELEMENTWISE},
-    {"triton_per_", CLASS_ELEMENTWISE},
-    {"rmsnorm", CLASS_ELEMENTWISE},
-    {"rotary", CLASS_ELEMENTWISE},
-    {"convertTensor", CLASS_ELEMENTWISE},
-    {"nhwcToNchw", CLASS_ELEMENTWISE},
-    {"nchwToNhwc", CLASS_ELEMENTWISE},
-    {"AddPadding", CLASS_ELEMENTWISE},
-    {"multi_tensor", CLASS_OPTIMIZER},
-    {"FusedAdam", CLASS_OPTIMIZER},
-    {"fused_adam", CLASS_OPTIMIZER},
-    {"fused_sgd", CLASS_OPTIMIZER},
-    {"ApplyAdam", CLASS_OPTIMIZER},
-    {"ApplyMomentum", CLASS_OPTIMIZER},
-    {"ApplyGradientDescent", CLASS_OPTIMIZER},
-    {"kOptimizer", CLASS_OPTIMIZER},
-    {"flash", CLASS_ATTENTION},
-    {"fmha", CLASS_ATTENTION},
-    {"sdpa", CLASS_ATTENTION},
-    {"attention", CLASS_ATTENTION},
-    {"attn", CLASS_ATTENTION},
-    {"compute_dot_do_o", CLASS_ATTENTION},
-    {"convert_dq_to_16bits", CLASS_ATTENTION},
-    {"splitKreduce", CLASS_MATMUL},
-    {"elementwise", CLASS_ELEMENTWISE},
-    {"elemwise", CLASS_ELEMENTWISE},
-    {"reduce_kernel", CLASS_ELEMENTWISE},
-    {"softmax", CLASS_ELEMENTWISE},
-    {"fprop", CLASS_CONVOLUTION},
-    {"dgrad", CLASS_CONVOLUTION},
-    {"wgrad", CLASS_CONVOLUTION},
-    {"convol", CLASS_CONVOLUTION},
-    {"scudnn", CLASS_CONVOLUTION},
-    {"s884cudnn", CLASS_CONVOLUTION},
-    {"s1688cudnn", CLASS_CONVOLUTION},
-    {"s16816cudnn", CLASS_CONVOLUTION},
-    {"winograd", CLASS_CONVOLUTION},
-    {"conv_depthwise", CLASS_CONVOLUTION},
-    {"conv2d", CLASS_CONVOLUTION},
-    {"conv3d", CLASS_CONVOLUTION},
-    {"im2col", CLASS_CONVOLUTION},
-    {"col2im", CLASS_CONVOLUTION},
-    {"nvjet", CLASS_MATMUL},
-    {"gemm", CLASS_MATMUL},
-    {"gemv", CLASS_MATMUL},
-    {"gemk1", CLASS_MATMUL},
-    {"cutlass", CLASS_MATMUL},
-    {"matmul", CLASS_MATMUL},
-    {"xmma", CLASS_MATMUL},
-    {"cublas", CLASS_MATMUL},
-    {"dot_kernel", CLASS_MATMUL},
-    {"bmm_", CLASS_MATMUL},
-    {"persistRNN", CLASS_MATMUL},
-    {"RNN_blockPersist", CLASS_MATMUL},
-    {"at6native", CLASS_ELEMENTWISE}, // at::native, mangled
-    {"at::native", CLASS_ELEMENTWISE},
-    {"at_cuda_detail", CLASS_ELEMENTWISE},
-    {"thrust", CLASS_ELEMENTWISE},
-    {"cub", CLASS_ELEMENTWISE},
-    {"cudnn", CLASS_ELEMENTWISE},  // normalisation, pooling
-    {"fusion", CLASS_ELEMENTWISE}, // XLA's, from here on
-    {"fused_", CLASS_ELEMENTWISE},
-    {"wrapped_", CLASS_ELEMENTWISE},
-    {"reduce", CLASS_ELEMENTWISE},
-    {"transpose", CLASS_ELEMENTWISE},
-    {"Eigen", CLASS_ELEMENTWISE}, // TensorFlow's
-    {"tensorflow", CLASS_ELEMENTWISE},
-    {"norm", CLASS_ELEMENTWISE},
+    {CLASS_ATTENTION, "triton_tem_fused_flex_attention"},
+    {CLASS_CONVOLUTION, "triton_tem_fused_convolution"},
+    {CLASS_MATMUL, "triton_tem_ triton_mm triton_gemm"},
+    {CLASS_OPTIMIZER, "triton_for_fused"},
+    {CLASS_ELEMENTWISE, "triton_poi_ triton_red_ triton_per_ rmsnorm rotary convertTensor "
+                        "nhwcToNchw nchwToNhwc AddPadding"},
+    {CLASS_OPTIMIZER, "multi_tensor FusedAdam fused_adam fused_sgd ApplyAdam ApplyMomentum "
+                      "ApplyGradientDescent kOptimizer"},
+    {CLASS_ATTENTION, "flash fmha sdpa attention attn compute_dot_do_o convert_dq_to_16bits"},
+    {CLASS_MATMUL, "splitKreduce"},
+    {CLASS_ELEMENTWISE, "elementwise elemwise reduce_kernel softmax"},
+    {CLASS_CONVOLUTION, "fprop dgrad wgrad convol scudnn s884cudnn s1688cudnn s16816cudnn "
+                        "winograd conv_depthwise conv2d conv3d im2col col2im"},
+    {CLASS_MATMUL, "nvjet gemm gemv gemk1 cutlass matmul xmma cublas dot_kernel bmm_ persistRNN "
+                   "RNN_blockPersist"},
+    // at::native, also mangled; cuDNN's normalisation and pooling; from "fusion" on XLA's; Eigen is
+    // TensorFlow's
+    {CLASS_ELEMENTWISE, "at6native at::native at_cuda_detail thrust cub cudnn fusion fused_ "
+                        "wrapped_ reduce transpose Eigen tensorflow norm"},
 };
 
 // "tf32" before "f32", "bf16" before "f16"; 16-bit types before shapes that tensor cores have for
 // several types.
 static const struct class_rule precisions[] = {
-    {"e2m1", PRECISION_FP4},     {"nvfp4", PRECISION_FP4},        {"e4m3", PRECISION_FP8},
-    {"e5m2", PRECISION_FP8},     {"fp8", PRECISION_FP8},          {"_f8_", PRECISION_FP8},
-    {"i8i8", PRECISION_INT8},    {"imma", PRECISION_INT8},        {"int8", PRECISION_INT8},
-    {"sdpa", PRECISION_NONE}, // cuDNN's say f16 for both 16-bit types
-    {"bf16", PRECISION_BF16},    {"bfloat16", PRECISION_BF16},    {"tf32", PRECISION_TF32},
-    {"f16", PRECISION_F16},      {"fp16", PRECISION_F16},         {"half", PRECISION_F16},
-    {"h884", PRECISION_F16},     {"h1688", PRECISION_F16},        {"h16816", PRECISION_F16},
-    {"hgemm", PRECISION_F16},    {"s884", PRECISION_F16},         {"s16816", PRECISION_F16},
-    {"s1688", PRECISION_TF32},   {"dgemm", PRECISION_F64},        {"d884", PRECISION_F64},
-    {"f64", PRECISION_F64},      {"sgemm", PRECISION_F32},        {"simt", PRECISION_F32},
-    {"scudnn", PRECISION_F32},   {"f32", PRECISION_F32},          {"engine<float", PRECISION_F32},
-    {"engineIf", PRECISION_F32}, {"engine_float", PRECISION_F32}, {"kernel<float", PRECISION_F32},
+    {PRECISION_FP4, "e2m1 nvfp4"},
+    {PRECISION_FP8, "e4m3 e5m2 fp8 _f8_"},
+    {PRECISION_INT8, "i8i8 imma int8"},
+    // cuDNN's say f16 for both 16-bit types
+    {PRECISION_NONE, "sdpa"},
+    {PRECISION_BF16, "bf16 bfloat16"},
+    {PRECISION_TF32, "tf32"},
+    {PRECISION_F16, "f16 fp16 half h884 h1688 h16816 hgemm s884 s16816"},
+    {PRECISION_TF32, "s1688"},
+    {PRECISION_F64, "dgemm d884 f64"},
+    {PRECISION_F32, "sgemm simt scudnn f32 engine<float engineIf engine_float kernel<float"},
 };
 
 static int look_up(const struct class_rule *rules, size_t count, const char *name, int otherwise)
 {
     for (size_t i = 0; i < count; i++)
-        if (strcasestr(name, rules[i].part))
-            return rules[i].is;
+        for (const char *at = rules[i].parts; *at; at += strspn(at, " ")) {
+            char part[48];
+            size_t len = strcspn(at, " ");
+            snprintf(part, sizeof part, "%.*s", (int)len, at);
+            if (strcasestr(name, part))
+                return rules[i].is;
+            at += len;
+        }
     return otherwise;
 }
 
@@ -146,8 +93,8 @@ static int look_up(const struct class_rule *rules, size_t count, const char *nam
 static int nvjet_precision(const char *name)
 {
     static const struct class_rule letters[] = {
-        {"t", PRECISION_BF16}, {"h", PRECISION_F16}, {"s", PRECISION_TF32},
-        {"d", PRECISION_F64},  {"q", PRECISION_FP8}, {"r", PRECISION_FP8},
+        {PRECISION_BF16, "t"}, {PRECISION_F16, "h"},  {PRECISION_TF32, "s"},
+        {PRECISION_F64, "d"},  {PRECISION_FP8, "qr"},
     };
     const char *types = strstr(name, "nvjet_");
     if (!types)
@@ -158,7 +105,7 @@ static int nvjet_precision(const char *name)
         types += *types == '_';
     }
     for (size_t i = 0; i < sizeof letters / sizeof *letters; i++)
-        if (*types == *letters[i].part)
+        if (*types && strchr(letters[i].parts, *types))
             return letters[i].is;
     return PRECISION_NONE;
 }

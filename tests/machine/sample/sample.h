@@ -67,7 +67,7 @@ static inline void open_source(struct opened *o, const struct source *source, co
     o->place.gpus = o->gpus;
     o->state = calloc(1, source->size);
     assert_non_null(o->state);
-    o->rc = source->open(o->state, &o->place, &err);
+    o->rc = source->open ? source->open(o->state, &o->place, &err) : 0;
     o->reading.number = -1;
 }
 
@@ -86,7 +86,8 @@ static inline const struct sample_reading *read_at(struct opened *o, double at_s
 
 static inline void close_source(struct opened *o)
 {
-    o->source->close(o->state);
+    if (o->source->close)
+        o->source->close(o->state);
     tasks_free(o->place.tasks);
     free(o->state);
 }
