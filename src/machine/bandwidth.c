@@ -25,7 +25,7 @@
 
 enum pass { PASS_TOUCH, PASS_READ, PASS_WRITE, PASS_COPY, PASS_END };
 
-struct job {
+struct copy_job {
     char *from, *to;
     size_t bytes; // of each
     enum pass pass;
@@ -34,9 +34,9 @@ struct job {
     pthread_barrier_t barrier;
 };
 
-struct worker {
+struct copy_worker {
     pthread_t thread;
-    struct job *job;
+    struct copy_job *job;
     int index;
     int64_t began_ns, ended_ns;
     uint64_t sum; // keeps the compiler from dropping the reads
@@ -89,8 +89,8 @@ static void copy_bytes(char *to, const char *from, size_t bytes)
 // Each thread touches its part first, so that it lies in the thread's NUMA node.
 static void *work(void *worker_)
 {
-    struct worker *worker = worker_;
-    struct job *job = worker->job;
+    struct copy_worker *worker = worker_;
+    struct copy_job *job = worker->job;
     pthread_mutex_lock(&job->gate);
     pthread_mutex_unlock(&job->gate);
     size_t part = job->bytes / (size_t)job->threads / STEP * STEP;
@@ -124,7 +124,7 @@ static void *work(void *worker_)
 }
 
 // Measures from the first thread's start to the last one's end; this thread may be late.
-static int64_t run_pass(struct job *job, const struct worker *workers, enum pass pass)
+static int64_t run_pass(struct copy_job *job, const struct copy_worker *workers, enum pass pass)
 {
     job->pass = pass;
     pthread_barrier_wait(&job->barrier);
@@ -139,8 +139,8 @@ static int64_t run_pass(struct job *job, const struct worker *workers, enum pass
     return ended > began ? ended - began : 1;
 }
 
-static struct maybe_real best_rate(struct job *job, const struct worker *workers, enum pass pass,
-                                   int moves)
+static struct maybe_real best_rate(struct copy_job *job, const struct copy_worker *workers,
+                                   enum pass pass, int moves)
 {
     const int64_t stop_ns = clock_now_ns() + 250 * NS_PER_MS;
     int64_t best_ns = INT64_MAX;
@@ -154,14 +154,14 @@ static struct maybe_real best_rate(struct job *job, const struct worker *workers
 }
 
 // Starts up to `wanted` threads. If they fill all CPUs this process may use, each is pinned to one.
-static void start_workers(struct job *job, struct worker *workers, int wanted)
+static void start_workers(struct copy_job *job, struct copy_worker *workers, int wanted)
 {
     cpu_set_t allowed;
     bool pin = sched_getaffinity(0, sizeof allowed, &allowed) == 0 && CPU_COUNT(&allowed) == wanted;
     int cpu = -1;
     for (int i = 0; i < wanted; i++) {
-        struct worker *worker = &workers[job->threads];
-        *worker = (struct worker){.job = job, .index = job->threads};
+        struct copy_worker *worker = &workers[job->threads];
+        *worker = (struct copy_worker){.job = job, .index = job->threads};
         if (pthread_create(&worker->thread, NULL, work, worker) != 0)
             break;
         job->threads++;
@@ -177,10 +177,10 @@ static void start_workers(struct job *job, struct worker *workers, int wanted)
     }
 }
 
-static int measure_memory(struct job *job, int wanted, struct machine_bandwidth *out,
+static int measure_memory(struct copy_job *job, int wanted, struct machine_bandwidth *out,
                           struct err *err)
 {
-    SCOPED(free_pointer) struct worker *workers = calloc((size_t)wanted, sizeof *workers);
+    SCOPED(free_pointer) struct copy_worker *workers = calloc((size_t)wanted, sizeof *workers);
     if (!workers)
         return err_memory(err);
     pthread_mutex_init(&job->gate, NULL);
@@ -251,7 +251,7 @@ int memory_bandwidth(const struct machine *machine, struct machine_bandwidth *ou
     if (memory == MAP_FAILED)
         return err_memory(err);
     madvise(memory, both, MADV_HUGEPAGE); // measure memory, not page tables
-    struct job job = {.from = memory, .to = memory + bytes, .bytes = (size_t)bytes};
+    struct copy_job job = {.from = memory, .to = memory + bytes, .bytes = (size_t)bytes};
     int rc = measure_memory(&job, wanted, out, err);
     munmap(memory, both);
     return rc;

@@ -380,7 +380,7 @@ static const struct {
                              {"Metadata: true"}},
 };
 
-struct search {
+struct cloud_search {
     struct http_call calls[CLOUD_ITEMS];
     struct buf urls[CLOUD_ITEMS];
     char token_header[1100];
@@ -391,7 +391,7 @@ struct search {
 // without; any other failure ends AWS's queries.
 static bool after_token(struct http_call *call)
 {
-    struct search *search = call->context;
+    struct cloud_search *search = call->context;
     const struct http_call *token = call->after;
     if (token->err.code != 0)
         return false;
@@ -413,8 +413,8 @@ static bool after_token(struct http_call *call)
     return true;
 }
 
-static size_t fill(struct search *search, const struct probe *probe,
-                   const bool candidate[CLOUD_COUNT], enum cloud_item items[CLOUD_ITEMS])
+static size_t fill_search(struct cloud_search *search, const struct probe *probe,
+                          const bool candidate[CLOUD_COUNT], enum cloud_item items[CLOUD_ITEMS])
 {
     size_t count = 0, token = 0;
     const char *base = probe->metadata_url ? probe->metadata_url : METADATA_URL;
@@ -443,11 +443,11 @@ static size_t fill(struct search *search, const struct probe *probe,
 static int query_metadata(const struct probe *probe, const bool candidate[CLOUD_COUNT],
                           int64_t deadline_ns, struct machine_where *where, struct err *err)
 {
-    SCOPED(free_pointer) struct search *search = calloc(1, sizeof *search);
+    SCOPED(free_pointer) struct cloud_search *search = calloc(1, sizeof *search);
     if (!search)
         return err_memory(err);
     enum cloud_item items[CLOUD_ITEMS];
-    size_t count = fill(search, probe, candidate, items);
+    size_t count = fill_search(search, probe, candidate, items);
     int rc = 0;
     for (size_t i = 0; i < count && rc == 0; i++)
         rc = buf_check(&search->urls[i], err);

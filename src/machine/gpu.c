@@ -12,7 +12,7 @@
 
 #define PASS_IN "in a container, pass the GPU in"
 
-struct search {
+struct gpu_search {
     struct probe *probe;
     struct machine *machine;
     struct pci_names names;
@@ -25,7 +25,7 @@ struct search {
 // nvmlInit can take seconds per GPU if the driver is not kept loaded.
 #define DRIVER_LIMIT_MS 60000
 
-static bool in_container(const struct search *s)
+static bool in_container(const struct gpu_search *s)
 {
     const char *known = s->machine->system.container;
     if (known)
@@ -34,7 +34,7 @@ static bool in_container(const struct search *s)
            tree_exists(&s->probe->tree, "/run/.containerenv");
 }
 
-static void module_read(struct search *s)
+static void module_read(struct gpu_search *s)
 {
     struct tree *tree = &s->probe->tree;
     SCOPED(buf_release) struct buf text = {0};
@@ -43,7 +43,7 @@ static void module_read(struct search *s)
         nvml_module_version(buf_str(&text), s->module, sizeof s->module);
 }
 
-static struct machine_gpu *add_from_bus(struct search *s, const struct pci_gpu *pci,
+static struct machine_gpu *add_from_bus(struct gpu_search *s, const struct pci_gpu *pci,
                                         struct err *err)
 {
     struct machine_gpu *gpu = LIST_ADD(&s->machine->gpus, err);
@@ -52,7 +52,7 @@ static struct machine_gpu *add_from_bus(struct search *s, const struct pci_gpu *
     return gpu;
 }
 
-static int add_broken(struct search *s, const struct pci_gpu *pci, const char *problem,
+static int add_broken(struct gpu_search *s, const struct pci_gpu *pci, const char *problem,
                       struct err *err)
 {
     struct machine_gpu *gpu = add_from_bus(s, pci, err);
@@ -77,7 +77,7 @@ static bool held_by_other(const struct pci_gpu *pci, char *out, size_t size)
 }
 
 // Explains why NVML did not open or start, for one GPU.
-static void explain(const struct search *s, const struct pci_gpu *pci, const struct err *why,
+static void explain(const struct gpu_search *s, const struct pci_gpu *pci, const struct err *why,
                     char *out, size_t size)
 {
     bool container = in_container(s);
@@ -104,7 +104,7 @@ static void explain(const struct search *s, const struct pci_gpu *pci, const str
         snprintf(out, size, "no NVIDIA driver is loaded: %s", why->text);
 }
 
-static int nvidia_broken(struct search *s, const struct err *why, struct err *err)
+static int nvidia_broken(struct gpu_search *s, const struct err *why, struct err *err)
 {
     for (size_t i = 0; i < s->bus.items.count; i++) {
         const struct pci_gpu *pci = &s->bus.items.items[i];
@@ -117,7 +117,7 @@ static int nvidia_broken(struct search *s, const struct err *why, struct err *er
     return 0;
 }
 
-static struct machine_gpu *listed(struct search *s, const char *address)
+static struct machine_gpu *listed(struct gpu_search *s, const char *address)
 {
     for (size_t i = 0; i < s->machine->gpus.count; i++) {
         struct machine_gpu *gpu = &s->machine->gpus.items[i];
@@ -128,7 +128,7 @@ static struct machine_gpu *listed(struct search *s, const char *address)
 }
 
 // The first GPU that NVML lists without an address.
-static struct machine_gpu *without_address(struct search *s)
+static struct machine_gpu *without_address(struct gpu_search *s)
 {
     for (size_t i = 0; i < s->machine->gpus.count; i++) {
         struct machine_gpu *gpu = &s->machine->gpus.items[i];
@@ -141,7 +141,7 @@ static struct machine_gpu *without_address(struct search *s)
 // Adds the NVIDIA GPUs that only the bus shows. NVML may count a GPU that it cannot reach: both
 // lists are ordered by address, so these pair up. NVIDIA's driver may not hold a GPU. All others
 // belong to someone else (see above).
-static int nvidia_rest(struct search *s, struct err *err)
+static int nvidia_rest(struct gpu_search *s, struct err *err)
 {
     size_t answered = s->machine->gpus.count;
     for (size_t i = 0; i < s->bus.items.count; i++) {
@@ -165,7 +165,7 @@ static int nvidia_rest(struct search *s, struct err *err)
 }
 
 // Reports a library that hangs or crashes even if the bus shows no GPU.
-static int nvidia_dead(struct search *s, struct err *err)
+static int nvidia_dead(struct gpu_search *s, struct err *err)
 {
     struct err why = {0};
     err_set(&why, ERR_FAIL, "its library does not answer (%s)", s->dead);
@@ -181,7 +181,7 @@ static int nvidia_dead(struct search *s, struct err *err)
     return rc != 0 ? rc : text_set(&gpu->problem, why.text, err);
 }
 
-static int nvidia_read(struct search *s, struct err *err)
+static int nvidia_read(struct gpu_search *s, struct err *err)
 {
     struct err why = {0};
     module_read(s);
@@ -197,7 +197,7 @@ static int nvidia_read(struct search *s, struct err *err)
 }
 
 // Intel's drivers offer no common place for more than presence.
-static int intel_add(struct search *s, const struct pci_gpu *pci, struct err *err)
+static int intel_add(struct gpu_search *s, const struct pci_gpu *pci, struct err *err)
 {
     if (strcmp(pci->driver, "i915") != 0 && strcmp(pci->driver, "xe") != 0)
         return add_broken(s, pci, "no Intel kernel driver (xe or i915) is bound to it", err);
@@ -208,7 +208,7 @@ static int intel_add(struct search *s, const struct pci_gpu *pci, struct err *er
     return 0;
 }
 
-static int others_read(struct search *s, uint16_t vendor, struct err *err)
+static int others_read(struct gpu_search *s, uint16_t vendor, struct err *err)
 {
     int64_t index = 0;
     for (size_t i = 0; i < s->bus.items.count; i++) {
@@ -230,7 +230,7 @@ static int others_read(struct search *s, uint16_t vendor, struct err *err)
     return 0;
 }
 
-static void search_release(struct search *s)
+static void search_release(struct gpu_search *s)
 {
     nvml_close(&s->nvml);
     pci_gpus_release(&s->bus);
@@ -239,7 +239,7 @@ static void search_release(struct search *s)
 
 static int read_all(struct probe *probe, const char *dead, struct machine *machine, struct err *err)
 {
-    SCOPED(search_release) struct search s = {.probe = probe, .machine = machine, .dead = dead};
+    SCOPED(search_release) struct gpu_search s = {.probe = probe, .machine = machine, .dead = dead};
     machine->gpus.known = true;
     TRY(pci_names_read(&s.names, NULL, err));
     TRY(pci_gpus_read(&probe->tree, &s.names, &s.bus, err));

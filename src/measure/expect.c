@@ -92,7 +92,7 @@ static int find_far_below(struct expecting *e, const struct machine_expectation 
 
 // ---- expectations
 
-static int add(struct expecting *e, const struct expect_measured *m)
+static int add_expectation(struct expecting *e, const struct expect_measured *m)
 {
     const struct device *device = device_find(e->devices, m->name);
     const char *kind = is_gpu(m->device) ? "gpu" : "cpu";
@@ -168,7 +168,7 @@ static int gpu_rates(struct expecting *e)
             .specified = reached_specified(device, r->operation, precision),
             .specification = "data sheet",
             .compared = !product || (r->by && strncmp(r->by, "cuBLASLt", 8) == 0)};
-        TRY(add(e, &m));
+        TRY(add_expectation(e, &m));
     }
     return 0;
 }
@@ -211,7 +211,7 @@ static int gpu_links(struct expecting *e)
                                               .specified = specified,
                                               .specification = link.s,
                                               .compared = true};
-            TRY(add(e, &m));
+            TRY(add_expectation(e, &m));
         }
     }
     return 0;
@@ -256,7 +256,7 @@ static int processor(struct expecting *e)
                                                    : cores * device->fp32_per_cycle * mhz * 1e6,
                                           .specification = copy ? has.s : peak.s,
                                           .compared = product || whole};
-        TRY(add(e, &m));
+        TRY(add_expectation(e, &m));
     }
     return 0;
 }

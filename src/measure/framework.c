@@ -150,7 +150,7 @@ static int check_space(const char *folder, int64_t bytes, struct err *err)
                    (long long)bytes, folder, (unsigned long long)free_bytes);
 }
 
-static int begin(struct framework_job *job, const struct data_pair *data, struct err *err)
+static int begin_file(struct framework_job *job, const struct data_pair *data, struct err *err)
 {
     const struct dataset *train = &data->train;
     add_entries(job, data);
@@ -177,7 +177,7 @@ static int begin(struct framework_job *job, const struct data_pair *data, struct
 
 static int write_file(struct framework_job *job, const struct data_pair *data, struct err *err)
 {
-    TRY(begin(job, data, err));
+    TRY(begin_file(job, data, err));
     int rc = 0;
     for (int i = 0; rc == 0 && i < job->count; i++) {
         const struct safetensors_entry *e = &job->entries[i];
@@ -407,7 +407,7 @@ struct arguments {
     size_t used;
 };
 
-static void add(struct arguments *a, const char *name, const char *value)
+static void add_argument(struct arguments *a, const char *name, const char *value)
 {
     a->items[a->count++] = (char *)(uintptr_t)name; // exec() does not change them
     if (value)
@@ -421,7 +421,7 @@ static void add_number(struct arguments *a, const char *name, int64_t value, int
         return;
     char *text = a->numbers[a->used++];
     snprintf(text, sizeof a->numbers[0], "%lld", (long long)value);
-    add(a, name, text);
+    add_argument(a, name, text);
 }
 
 static struct recipe recipe_of(const struct session *s)
@@ -478,18 +478,18 @@ static void add_options(struct arguments *a, const struct session *s, bool compi
     const struct measure_options *o = s->o;
     bool l1 = is_l1(s);
     if (!o->full && s->workload->recipe.stage_count > 1)
-        add(a, "--sample", NULL);
+        add_argument(a, "--sample", NULL);
     if (o->precision)
-        add(a, "--precision", o->precision);
+        add_argument(a, "--precision", o->precision);
     add_number(a, "--seed", o->seed, 0);
     add_number(a, "--threads", o->threads > 0 ? o->threads : cpus_usable(), 1); // as fare's own
     add_number(a, "--epochs", o->epochs, 1);
     add_number(a, "--batch", s->batch, 1);
     add_number(a, "--steps", o->full || l1 ? 0 : o->steps, 1);
     if (compiled)
-        add(a, "--compile", NULL);
+        add_argument(a, "--compile", NULL);
     if (o->variant.size)
-        add(a, "--size", o->variant.size);
+        add_argument(a, "--size", o->variant.size);
     add_number(a, "--micro-batch", o->micro_batch, 1);
     add_number(a, "--n", l1 ? o->n : 0, 1);
     add_number(a, "--m", l1 ? o->m : 0, 1);
@@ -514,12 +514,12 @@ static int run_script(struct session *s, const char *script, bool compiled,
                       const struct handover *handover, struct err *err)
 {
     struct arguments a = {.count = 0};
-    add(&a, find_python(), NULL);
-    add(&a, script, NULL);
+    add_argument(&a, find_python(), NULL);
+    add_argument(&a, script, NULL);
     if (handover->path)
-        add(&a, "--data", handover->path);
+        add_argument(&a, "--data", handover->path);
     if (handover->start)
-        add(&a, "--start", handover->start);
+        add_argument(&a, "--start", handover->start);
     add_options(&a, s, compiled);
     const struct command_options options = {
         .argv = a.items, .output_to_stderr = s->o->json, .load_ns = handover->took_ns};
@@ -568,8 +568,8 @@ static int choose_backend(const struct session *s, const struct framework *f, st
 }
 
 // Describes the run and writes what its script reads. `*target`: the definition's own set.
-static int prepare(struct session *s, struct framework *framework, struct buf *script,
-                   struct handover *handover, bool *target, struct err *err)
+static int prepare_framework(struct session *s, struct framework *framework, struct buf *script,
+                             struct handover *handover, bool *target, struct err *err)
 {
     const struct measure_options *o = s->o;
     TRY(find_framework(o->with, framework, err));
@@ -596,7 +596,7 @@ static int framework_run(struct session *s, struct err *err)
     SCOPED(handover_remove) struct handover handover = {0};
     struct framework framework;
     bool target = false;
-    int rc = prepare(s, &framework, &script, &handover, &target, err);
+    int rc = prepare_framework(s, &framework, &script, &handover, &target, err);
     if (rc == 0 && run_plan_over(&s->plan)) // before it began
         rc = text_set(&s->run->ended, run_plan_ended(&s->plan), err);
     else if (rc == 0)

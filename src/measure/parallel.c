@@ -196,7 +196,7 @@ static void hear(struct parallel *t, int seat, const struct rank_times *r)
 }
 
 // What this process's trace and calls tell: of each process one entry, NCCL's where it has both.
-static int gather(struct parallel *t, const struct tracing *tracing, struct rank_times *list)
+static int gather_times(struct parallel *t, const struct tracing *tracing, struct rank_times *list)
 {
     struct trace_rank gpus[TRACE_RANKS];
     int count = 0, on_gpus = tracing->trace ? trace_ranks(tracing->trace, gpus) : 0;
@@ -229,7 +229,7 @@ static int gather(struct parallel *t, const struct tracing *tracing, struct rank
 
 static void gather_all(struct parallel *t, const struct tracing *tracing)
 {
-    int count = gather(t, tracing, t->told);
+    int count = gather_times(t, tracing, t->told);
     if (t->join && t->place.rank > 0)
         join_tell(t->join, t->told, count);
     for (int i = 0; i < count; i++)
@@ -361,7 +361,7 @@ int parallel_derive(const struct rank_times *begin, const struct rank_times *end
 }
 
 // One pair for each rank, that with the longest time: a rank may have started others.
-static int choose(struct parallel *t, struct rank_times *begin, struct rank_times *end)
+static int choose_pairs(struct parallel *t, struct rank_times *begin, struct rank_times *end)
 {
     int count = 0;
     for (int i = 0; i < t->count; i++) {
@@ -456,7 +456,7 @@ static int parallel_fill(struct parallel *t, struct run *run, struct buf *says, 
 {
     SCOPED(free_pointer) struct rank_times *begin = calloc(RANKS_MOST, sizeof *begin);
     SCOPED(free_pointer) struct rank_times *end = calloc(RANKS_MOST, sizeof *end);
-    int count = begin && end ? choose(t, begin, end) : 0;
+    int count = begin && end ? choose_pairs(t, begin, end) : 0;
     TRY(begin && end ? 0 : err_memory(err));
     // An environment alone proves nothing: a variable may be left from another job.
     bool several = t->seen_count > 1 || count > 0;

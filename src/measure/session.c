@@ -153,7 +153,7 @@ static void money_words(struct watch *w, const struct live *live)
     view->costs = w->costs;
 }
 
-static void begin(struct watch *w, const struct live *live)
+static void begin_watch(struct watch *w, const struct live *live)
 {
     tzset(); // now, not during the training
     progress_begin(&w->progress, w->fd > 0 ? w->fd : STDERR_FILENO, w->name, PROGRESS_TIME, 0);
@@ -168,7 +168,7 @@ void watch_show(struct watch *w, const struct live *live, const char *note)
     if (!w->name || (w->begun && !progress_due(&w->progress)))
         return;
     if (!w->begun)
-        begin(w, live);
+        begin_watch(w, live);
     if (!w->progress.on)
         return;
     bool counted = !live->timed && live->steps > 0;

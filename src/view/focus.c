@@ -279,14 +279,14 @@ static void list_terms(const struct export *x, const struct kind *kind, double c
 
 #define NUMBER_BYTES 48
 
-struct row {
+struct focus_row {
     const char *cell[COLUMN_COUNT];
     char numbers[COLUMN_COUNT][NUMBER_BYTES]; // texts of cells
     char sku[400];
 };
 
 // A decimal without an exponent, a plus sign or trailing zeros.
-static void put_number(struct row *row, int column, double v)
+static void put_number(struct focus_row *row, int column, double v)
 {
     char *out = row->numbers[column];
     int len = snprintf(out, NUMBER_BYTES, "%.12f", v);
@@ -297,14 +297,14 @@ static void put_number(struct row *row, int column, double v)
     row->cell[column] = out;
 }
 
-static void put_money(struct row *row, int column, int64_t nano)
+static void put_money(struct focus_row *row, int column, int64_t nano)
 {
     _Static_assert(NUMBER_BYTES >= MONEY_BYTES, "an amount fits");
     money_text(nano, row->numbers[column]);
     row->cell[column] = row->numbers[column];
 }
 
-static void put_common(const struct export *x, const struct kind *kind, struct row *row)
+static void put_common(const struct export *x, const struct kind *kind, struct focus_row *row)
 {
     const struct bill *b = x->bill;
     const char **cell = row->cell;
@@ -327,7 +327,7 @@ static void put_common(const struct export *x, const struct kind *kind, struct r
 }
 
 static void put_prices(const struct export *x, const struct kind *kind, int64_t list,
-                       int64_t contract, struct row *row)
+                       int64_t contract, struct focus_row *row)
 {
     double unit_usd = (double)x->list_price.unit_nano_usd / 1e9, quantity = 0, price = 0;
     list_terms(x, kind, (double)list / 1e9, &quantity, &price);
@@ -347,7 +347,7 @@ static void put_prices(const struct export *x, const struct kind *kind, int64_t 
 }
 
 // A product has one SkuId on demand and spot, and a SkuPriceId for each.
-static void put_product(const struct export *x, const char *what, struct row *row)
+static void put_product(const struct export *x, const char *what, struct focus_row *row)
 {
     const struct bill *b = x->bill;
     const struct kind *kind = kind_of(what);
@@ -360,7 +360,7 @@ static void put_product(const struct export *x, const char *what, struct row *ro
     cell[ResourceType] = x->run ? "Training run" : NULL;
 }
 
-static void put_time(const struct export *x, struct row *row)
+static void put_time(const struct export *x, struct focus_row *row)
 {
     const char **cell = row->cell;
     bool monthly = x->unit_s > 3600;
@@ -401,7 +401,7 @@ static int take_share(struct export *x, int64_t amount, int64_t *share, struct e
 static int put_item(struct export *x, struct csv_writer *w, const char *what, struct err *err)
 {
     const struct kind *kind = kind_of(what);
-    struct row row = {0};
+    struct focus_row row = {0};
     int64_t amount = amount_of(x->bill, what), list = amount, contract = amount, share = 0;
     put_common(x, kind, &row);
     row.cell[ChargeDescription] = what;

@@ -15,7 +15,7 @@
 
 enum { WORKLOADS_MOST = 64, ROWS_MOST = 256 };
 
-struct kind { // rows of one name, in all workloads
+struct mean_kind { // rows of one name, in all workloads
     const struct compare_row *rows[WORKLOADS_MOST];
     uint64_t workloads, base; // bits: where it has a time; where it is the base
     bool chosen;
@@ -24,9 +24,9 @@ struct kind { // rows of one name, in all workloads
 
 struct means {
     const struct compare *compare;
-    struct kind *kinds;
+    struct mean_kind *kinds;
     size_t count;
-    const struct kind *base;
+    const struct mean_kind *base;
     uint64_t common; // workloads of all that are chosen
 };
 
@@ -64,14 +64,14 @@ static int add_row(struct means *m, struct index *names, size_t workload,
     buf_release(&name);
     if (rc != 0 || number >= ROWS_MOST)
         return rc;
-    struct kind *kind = &m->kinds[number];
+    struct mean_kind *kind = &m->kinds[number];
     kind->rows[workload] = row;
     kind->workloads |= UINT64_C(1) << workload;
     kind->base |= (uint64_t)base << workload;
     return 0;
 }
 
-static int gather(struct means *m, struct err *err)
+static int gather_kinds(struct means *m, struct err *err)
 {
     struct index names = {0};
     int rc = 0;
@@ -85,9 +85,9 @@ static int gather(struct means *m, struct err *err)
 
 // Adds the rows with the most workloads first, as long as two workloads and half of the base's are
 // left to all.
-static void choose(struct means *m)
+static void choose_kinds(struct means *m)
 {
-    struct kind *best = NULL;
+    struct mean_kind *best = NULL;
     for (size_t i = 0; i < m->count; i++)
         if (!best || bits(m->kinds[i].base) > bits(best->base))
             best = &m->kinds[i];
@@ -99,7 +99,7 @@ static void choose(struct means *m)
     best->chosen = true;
     for (size_t size = all; size >= least; size--)
         for (size_t i = 0; i < m->count; i++) {
-            struct kind *kind = &m->kinds[i];
+            struct mean_kind *kind = &m->kinds[i];
             uint64_t common = m->common & kind->workloads;
             if (kind->chosen || bits(kind->workloads & best->base) != size || bits(common) < least)
                 continue;
@@ -110,8 +110,8 @@ static void choose(struct means *m)
 
 // exp(mean(log)) of one column; absent if it is absent in one workload. The ends are the means of
 // the intervals' ends: wider than if the workloads' errors were independent, which nobody knows.
-static void fill(const struct means *m, const struct kind *kind, against_fn *against,
-                 struct page_mean *to)
+static void fill_mean(const struct means *m, const struct mean_kind *kind, against_fn *against,
+                      struct page_mean *to)
 {
     double sums[3] = {0}; // of logarithms: ratio, low, high
     bool known = true, ends = true;
@@ -141,14 +141,14 @@ static bool costs_known(const struct means *m)
     for (size_t i = 0; i < m->count; i++) {
         struct page_mean cost = {0};
         if (m->kinds[i].chosen && &m->kinds[i] != m->base)
-            fill(m, &m->kinds[i], cost_of, &cost);
+            fill_mean(m, &m->kinds[i], cost_of, &cost);
         if (cost.ratio.known)
             return true;
     }
     return false;
 }
 
-static int put_row(const struct means *m, const struct kind *kind, bool costs,
+static int put_row(const struct means *m, const struct mean_kind *kind, bool costs,
                    struct page_means *out, struct err *err)
 {
     struct buf name = {0};
@@ -164,9 +164,9 @@ static int put_row(const struct means *m, const struct kind *kind, bool costs,
             if (!to->runs.known || kind->rows[w]->runs.v < to->runs.v)
                 to->runs = kind->rows[w]->runs;
         }
-    fill(m, kind, time_of, &to->time);
+    fill_mean(m, kind, time_of, &to->time);
     if (costs)
-        fill(m, kind, cost_of, &to->cost);
+        fill_mean(m, kind, cost_of, &to->cost);
     if (kind == m->base)
         to->base = some_bool(true);
     return text_take(&to->name, &name, err);
@@ -174,20 +174,21 @@ static int put_row(const struct means *m, const struct kind *kind, bool costs,
 
 static int by_time(const void *a, const void *b)
 {
-    const struct kind *x = *(const struct kind *const *)a, *y = *(const struct kind *const *)b;
+    const struct mean_kind *x = *(const struct mean_kind *const *)a,
+                           *y = *(const struct mean_kind *const *)b;
     return (x->time > y->time) - (x->time < y->time);
 }
 
 // The chosen rows, the base first and then the fastest.
-static size_t sort(struct means *m, const struct kind *out[ROWS_MOST])
+static size_t sort(struct means *m, const struct mean_kind *out[ROWS_MOST])
 {
     size_t count = 0;
     for (size_t i = 0; i < m->count; i++) {
-        struct kind *kind = &m->kinds[i];
+        struct mean_kind *kind = &m->kinds[i];
         struct page_mean time = {0};
         if (!kind->chosen)
             continue;
-        fill(m, kind, time_of, &time);
+        fill_mean(m, kind, time_of, &time);
         kind->time = kind == m->base ? -1 : time.ratio.v;
         out[count++] = kind;
     }
@@ -195,16 +196,16 @@ static size_t sort(struct means *m, const struct kind *out[ROWS_MOST])
     return count;
 }
 
-static int put(struct means *m, struct page_means *out, struct err *err)
+static int put_means(struct means *m, struct page_means *out, struct err *err)
 {
-    const struct kind *rows[ROWS_MOST];
+    const struct mean_kind *rows[ROWS_MOST];
     size_t count = sort(m, rows);
     bool costs = costs_known(m);
     for (size_t i = 0; i < count; i++)
         TRY(put_row(m, rows[i], costs, out, err));
     for (size_t i = 0; i < m->count; i++) {
         struct buf name = {0};
-        const struct kind *kind = &m->kinds[i];
+        const struct mean_kind *kind = &m->kinds[i];
         if (kind->chosen)
             continue;
         compare_label(kind->rows[__builtin_ctzll(kind->workloads)], &name);
@@ -222,14 +223,14 @@ int page_means(struct page *page, struct err *err)
     if (m.compare->workloads.count < 2 || m.compare->workloads.count > WORKLOADS_MOST)
         return 0;
     m.kinds = calloc(ROWS_MOST, sizeof *m.kinds);
-    int rc = m.kinds ? gather(&m, err) : err_memory(err);
+    int rc = m.kinds ? gather_kinds(&m, err) : err_memory(err);
     if (rc == 0 && m.count <= ROWS_MOST)
-        choose(&m);
+        choose_kinds(&m);
     size_t chosen = 0;
     for (size_t i = 0; rc == 0 && m.base && i < m.count; i++)
         chosen += m.kinds[i].chosen;
     if (chosen > 1)
-        rc = put(&m, &page->means, err);
+        rc = put_means(&m, &page->means, err);
     free(m.kinds);
     return rc;
 }

@@ -91,7 +91,7 @@ struct metric_series {
     size_t number;
 };
 
-struct collecting {
+struct metrics_collecting {
     struct index index;
     struct metric_series *series;
     size_t space;
@@ -114,7 +114,7 @@ static void join_figure(struct metric_figure *to, enum join join, double value, 
     }
 }
 
-static void collect(struct collecting *c, const char *name, const struct compare_row *row,
+static void collect(struct metrics_collecting *c, const char *name, const struct compare_row *row,
                     const char *role)
 {
     const char *const labels[LABELS] = {name,        row->machine, row->framework,
@@ -156,7 +156,7 @@ static int by_number(const void *a_, const void *b_)
 }
 
 // The first of them stay; the others' runs are added up. Gives how many stay.
-static size_t choose(struct collecting *c, double *others)
+static size_t choose_series(struct metrics_collecting *c, double *others)
 {
     size_t count = c->index.count;
     if (count <= SERIES_MOST)
@@ -180,7 +180,7 @@ static void add_sample(struct buf *out, const char *name, const char *const labe
 void page_openmetrics(struct buf *out, const struct page *page)
 {
     static const char *const other_labels[LABELS] = {"(others)"};
-    struct collecting c = {0};
+    struct metrics_collecting c = {0};
     double others = 0;
     for (size_t i = 0; i < page->compare.workloads.count; i++) {
         const struct compare_workload *w = &page->compare.workloads.items[i];
@@ -190,7 +190,7 @@ void page_openmetrics(struct buf *out, const struct page *page)
         for (size_t k = 0; k < w->apart.count; k++)
             collect(&c, name, &w->apart.items[k], "apart");
     }
-    size_t count = c.failed ? 0 : choose(&c, &others);
+    size_t count = c.failed ? 0 : choose_series(&c, &others);
     for (size_t f = 0; f < FAMILIES; f++) {
         begin_family(out, families[f].name, families[f].unit, families[f].help);
         for (size_t i = 0; i < count; i++)

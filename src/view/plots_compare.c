@@ -252,7 +252,7 @@ static void plot_cost(struct draft *d, const struct page_ask *ask, const struct 
 
 // ---- time against cost
 
-struct place {
+struct frontier_place {
     const char *label;
     char name[200];
     int64_t order; // of a quote's rows; 0: by cost
@@ -266,7 +266,7 @@ struct place {
 
 static int by_cost(const void *a, const void *b)
 {
-    const struct place *x = a, *y = b;
+    const struct frontier_place *x = a, *y = b;
     if (x->order != y->order)
         return x->order < y->order ? -1 : 1;
     if (x->usd != y->usd)
@@ -274,7 +274,7 @@ static int by_cost(const void *a, const void *b)
     return (x->s > y->s) - (x->s < y->s);
 }
 
-static struct plot_point *add_place(struct draft *d, const struct place *place)
+static struct plot_point *add_place(struct draft *d, const struct frontier_place *place)
 {
     struct plot_point *point = draft_point(d, place->name, place->s, place->usd);
     point->x_low = place->low_s;
@@ -287,7 +287,7 @@ static struct plot_point *add_place(struct draft *d, const struct place *place)
 }
 
 // As far as no other estimate is both faster and cheaper.
-static void add_estimates(struct draft *d, const struct place *places, size_t count)
+static void add_estimates(struct draft *d, const struct frontier_place *places, size_t count)
 {
     double best = 0;
     size_t found = 0;
@@ -301,10 +301,10 @@ static void add_estimates(struct draft *d, const struct place *places, size_t co
     }
 }
 
-static void frontier_panel(struct draft *d, const char *title, struct place *places, size_t count,
-                           const struct advice_wishes *wishes)
+static void frontier_panel(struct draft *d, const char *title, struct frontier_place *places,
+                           size_t count, const struct advice_wishes *wishes)
 {
-    const struct place *best_place = NULL;
+    const struct frontier_place *best_place = NULL;
     double best = 0;
     bool doubt = false;
     if (count < 2)
@@ -325,7 +325,7 @@ static void frontier_panel(struct draft *d, const char *title, struct place *pla
         draft_line(d, "budget", (struct maybe_real){0}, some_real((double)wishes->budget.v / 1e9));
     draft_series(d, NULL);
     for (size_t i = 0; i < count; i++) {
-        const struct place *place = &places[i];
+        const struct frontier_place *place = &places[i];
         if (place->estimated)
             continue;
         struct plot_point *point = add_place(d, place);
@@ -344,14 +344,14 @@ static void frontier_of_rows(struct draft *d, const struct compare_workload *w,
                              const struct advice_wishes *wishes)
 {
     size_t count = 0;
-    struct place *places = calloc(w->rows.count + 1, sizeof *places);
+    struct frontier_place *places = calloc(w->rows.count + 1, sizeof *places);
     if (!places) {
         d->rc = err_memory(d->err);
         return;
     }
     for (size_t i = 0; i < w->rows.count; i++) {
         const struct compare_row *row = &w->rows.items[i];
-        struct place *place = &places[count];
+        struct frontier_place *place = &places[count];
         struct buf label = {0};
         if (!row->cost.nano_usd.known || !row->time_s.value.known)
             continue;
@@ -379,12 +379,13 @@ static void frontier_of_bills(struct draft *d, const char *title, const struct q
 {
     size_t count = 0;
     const struct bill **rows = quote_rows(quote, d->err);
-    struct place *places = calloc(quote->bills.count + quote->estimates.count + 1, sizeof *places);
+    struct frontier_place *places =
+        calloc(quote->bills.count + quote->estimates.count + 1, sizeof *places);
     if (!rows || !places)
         d->rc = err_memory(d->err);
     for (size_t i = 0; rows && places && rows[i]; i++) {
         const struct bill *b = rows[i];
-        struct place *place = &places[count];
+        struct frontier_place *place = &places[count];
         if (!b->time_s.known || bill_price_doubtful(b))
             continue;
         point_name(b, POINT_LONG, place->name, sizeof place->name);

@@ -10,7 +10,7 @@ enum { OFFERS_MOST = 6, RENTED_MOST = 3, PRICES_MOST = 400 };
 
 // ---- hourly prices
 
-struct history {
+struct price_history {
     struct draft *d;
     const struct quote_job *job;
     const struct offer *chosen;
@@ -33,7 +33,7 @@ static bool hour_usd(const struct quote_job *job, const struct offer *offer, dou
 static int add_price(void *arg, const struct offer *offer, struct err *err)
 {
     (void)err;
-    struct history *h = arg;
+    struct price_history *h = arg;
     double usd;
     if (h->count >= PRICES_MOST || !hour_usd(h->job, offer, &usd))
         return 0;
@@ -61,7 +61,7 @@ static void price_series(struct draft *d, const struct quote_job *job, const str
     if (quote_offer(&job->ask, bill, &offer, NULL) != 0 || has_series(d, bill->offer) ||
         strcmp(offer.provider, "own") == 0)
         return;
-    struct history h = {d, job, &offer, 0};
+    struct price_history h = {d, job, &offer, 0};
     draft_series(d, bill->offer);
     const struct book *book;
     int rc = market_book(job->ask.market, &book, d->err);

@@ -71,15 +71,15 @@ static void plot_phases(struct draft *d, const struct run *run)
 
 // ---- one time axis
 
-struct line { // of a run's time
+struct time_line { // of a run's time
     const struct run *run;
     double first, end, wall; // s: start of the first step, end of the last, end of the run
 };
 
-static struct line line_of(const struct run *run)
+static struct time_line line_of(const struct run *run)
 {
     const struct run_phases *p = &run->phases;
-    struct line l = {.run = run};
+    struct time_line l = {.run = run};
     l.first =
         seconds(p->setup_ns) + seconds(p->kernels_ns) + seconds(p->load_ns) + seconds(p->device_ns);
     l.wall = fmax(seconds(p->wall_ns), run->live.elapsed_s.known ? run->live.elapsed_s.v : 0);
@@ -96,7 +96,7 @@ static struct line line_of(const struct run *run)
 
 // When a step was done: between the ends of the steady state, where these are known, and those of
 // all steps, evenly.
-static double time_of_step(const struct line *l, double step)
+static double time_of_step(const struct time_line *l, double step)
 {
     const struct run_steady *s = &l->run->steady;
     double steps = l->run->steps.known ? (double)l->run->steps.v : 0;
@@ -120,7 +120,7 @@ static double time_of_step(const struct line *l, double step)
     return t[i] + fmin(fmax(share, 0), 1) * (t[i + 1] - t[i]);
 }
 
-static void begin_panel(struct draft *d, const struct line *l, const char *title,
+static void begin_panel(struct draft *d, const struct time_line *l, const char *title,
                         const char *y_name, const char *unit)
 {
     draft_panel(d, title, "lines", AXIS("time of the run", "s"), AXIS(y_name, unit));
@@ -142,7 +142,7 @@ static struct maybe_real epoch_figure(const struct run_epoch *epoch, size_t at)
 
 // The value after an epoch, at the time its steps and its evaluation were done; where these are
 // unknown, epochs are spread evenly.
-static size_t epoch_points(struct draft *d, const struct line *l, size_t figure, double times,
+static size_t epoch_points(struct draft *d, const struct time_line *l, size_t figure, double times,
                            const char *name, double ends[2])
 {
     const struct run *run = l->run;
@@ -167,7 +167,7 @@ static size_t epoch_points(struct draft *d, const struct line *l, size_t figure,
     return known;
 }
 
-static void epochs_panel(struct draft *d, const struct line *l, bool loss)
+static void epochs_panel(struct draft *d, const struct time_line *l, bool loss)
 {
     double train[2] = {0}, test[2] = {0};
     begin_panel(d, l, "", loss ? "loss" : "accuracy", loss ? "" : "%");
@@ -191,7 +191,7 @@ static void epochs_panel(struct draft *d, const struct line *l, bool loss)
                     is_running(l->run) ? "is at" : "ends at", ends[1]);
 }
 
-static void steps_panel(struct draft *d, const struct line *l)
+static void steps_panel(struct draft *d, const struct time_line *l)
 {
     const struct run *run = l->run;
     const struct run_steady *s = &run->steady;
@@ -220,14 +220,15 @@ static void steps_panel(struct draft *d, const struct line *l)
 }
 
 // A panel of the samples; the first names the steady state if no panel of steps does.
-static void samples_panel(struct draft *d, const struct line *l, const char *name, const char *unit)
+static void samples_panel(struct draft *d, const struct time_line *l, const char *name,
+                          const char *unit)
 {
     begin_panel(d, l, "", name, unit);
     mark_steady(d, l->run, l->run->step_plot_ms.count < 2);
 }
 
 // Whether it has a line of CPUs.
-static bool use_panel(struct draft *d, const struct line *l)
+static bool use_panel(struct draft *d, const struct time_line *l)
 {
     samples_panel(d, l, "utilisation", "%");
     struct plot_figures g = plot_use_series(d, l->run, USE_GPU, 1, "GPUs"),
@@ -256,7 +257,7 @@ static bool over_a_gib(const struct run *run)
     return false;
 }
 
-static void memory_panel(struct draft *d, const struct line *l)
+static void memory_panel(struct draft *d, const struct time_line *l)
 {
     bool large = over_a_gib(l->run);
     double times = large ? 1.0 / 1024 : 1;
@@ -269,7 +270,7 @@ static void memory_panel(struct draft *d, const struct line *l)
                     large ? "GiB" : "MiB");
 }
 
-static void other_panels(struct draft *d, const struct line *l)
+static void other_panels(struct draft *d, const struct time_line *l)
 {
     samples_panel(d, l, "power of GPUs and processors", "W");
     struct plot_figures f = plot_use_series(d, l->run, USE_POWER, 1, "power");
@@ -286,7 +287,7 @@ void plots_one(struct draft *d, const struct run *runs, size_t count)
 {
     if (count != 1)
         return;
-    struct line l = line_of(&runs[0]);
+    struct time_line l = line_of(&runs[0]);
     plot_phases(d, &runs[0]);
     if (!(l.wall > 0))
         return;

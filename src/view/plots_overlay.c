@@ -14,20 +14,20 @@
 enum { LINES_MOST = 20, QUANTILES = 20, NAME_BYTES = PLOT_NAME_BYTES };
 
 // What tells the runs of a panel apart.
-struct naming {
+struct run_naming {
     bool machine, framework, batch;
 };
 
 // Whether two runs have the same name.
-static bool alike(const struct naming *n, const struct run *a, const struct run *b)
+static bool alike(const struct run_naming *n, const struct run *a, const struct run *b)
 {
     return text_same(run_place(a), run_place(b)) && text_same(a->framework, b->framework) &&
            (!n->batch || a->batch.v == b->batch.v);
 }
 
-static struct naming naming_of(const struct run *runs, size_t count, size_t first)
+static struct run_naming naming_of(const struct run *runs, size_t count, size_t first)
 {
-    struct naming n = {0};
+    struct run_naming n = {0};
     for (size_t i = first + 1; i < count; i++) {
         if (!plot_same_workload(&runs[i], &runs[first]))
             continue;
@@ -39,8 +39,8 @@ static struct naming naming_of(const struct run *runs, size_t count, size_t firs
 }
 
 // "h100, batch 128 (…001eef)": the end of the id only if others have the same name.
-static void line_name(struct draft *d, const struct naming *n, const struct run *runs, size_t count,
-                      size_t number, char out[NAME_BYTES])
+static void line_name(struct draft *d, const struct run_naming *n, const struct run *runs,
+                      size_t count, size_t number, char out[NAME_BYTES])
 {
     const struct run *run = &runs[number];
     const char *place = run_place(run);
@@ -69,7 +69,7 @@ void plot_line_name(struct draft *d, const struct run *runs, size_t count, size_
     size_t first = 0;
     while (!plot_same_workload(&runs[first], &runs[number]))
         first++;
-    struct naming naming = naming_of(runs, count, first);
+    struct run_naming naming = naming_of(runs, count, first);
     line_name(d, &naming, runs, count, number, out);
 }
 
@@ -135,7 +135,7 @@ static void note(struct least *least, const char *name, double value)
 static void loss_panel(struct draft *d, const struct run *runs, size_t count, size_t first)
 {
     bool test = all_tested(runs, count, first);
-    struct naming naming = naming_of(runs, count, first);
+    struct run_naming naming = naming_of(runs, count, first);
     struct least least = {.count = 0};
     char name[NAME_BYTES];
     draft_panel(d, plot_workload(&runs[first]), "lines", AXIS("epoch", ""),
@@ -199,7 +199,7 @@ static void distribution_series(struct draft *d, const char *name, double *times
 static void distribution_panel(struct draft *d, const struct run *runs, size_t count, size_t first)
 {
     enum { FEWEST = 5 };
-    struct naming naming = naming_of(runs, count, first);
+    struct run_naming naming = naming_of(runs, count, first);
     struct least least = {.count = 0};
     char name[NAME_BYTES];
     draft_panel(d, plot_workload(&runs[first]), "lines", AXIS("step time", "ms"),

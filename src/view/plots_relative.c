@@ -36,18 +36,18 @@ static bool costs_known(const struct compare *c)
 }
 
 // The parts of a row's name that differ between the rows of a plot.
-struct naming {
+struct row_naming {
     bool machine, framework;
 };
 
-static void note_parts(struct naming *naming, const struct compare_row *a,
+static void note_parts(struct row_naming *naming, const struct compare_row *a,
                        const struct compare_row *b)
 {
     naming->machine |= !text_same(a->machine, b->machine);
     naming->framework |= !text_same(a->framework, b->framework);
 }
 
-static struct buf name_of(const struct naming *naming, const struct compare_row *row)
+static struct buf name_of(const struct row_naming *naming, const struct compare_row *row)
 {
     struct buf name = {0};
     if (naming->machine && naming->framework) {
@@ -82,16 +82,16 @@ static const struct page_mean_row *mean_of(const struct page *page, const struct
 
 // ---- side by side
 
-struct columns {
+struct row_columns {
     const struct compare_row *rows[SVG_COLOURS]; // all but the base, each where it first appears
     size_t count;
     const struct compare_workload *first; // of those drawn
     size_t workloads;
-    struct naming naming;
+    struct row_naming naming;
     bool fit; // a colour for each, and one base
 };
 
-static void add_column(struct columns *columns, const struct compare_row *row)
+static void add_column(struct row_columns *columns, const struct compare_row *row)
 {
     note_parts(&columns->naming, &columns->first->rows.items[0], row);
     if (row->base.v)
@@ -111,9 +111,9 @@ static void add_column(struct columns *columns, const struct compare_row *row)
     columns->rows[at] = row;
 }
 
-static struct columns find_columns(const struct compare *c)
+static struct row_columns find_columns(const struct compare *c)
 {
-    struct columns columns = {.fit = true};
+    struct row_columns columns = {.fit = true};
     for (size_t w = 0; w < c->workloads.count && columns.fit; w++) {
         const struct compare_workload *workload = &c->workloads.items[w];
         if (!is_drawn(workload))
@@ -164,7 +164,7 @@ static void column_bars(struct draft *d, const struct compare_row *column, bool 
     bar->marked = some_bool(true);
 }
 
-static void columns_panel(struct draft *d, const struct columns *columns, bool cost)
+static void columns_panel(struct draft *d, const struct row_columns *columns, bool cost)
 {
     begin_panel(d, cost ? "Cost" : "Time", columns->first->base,
                 cost ? "cost relative to the base" : "time relative to the base");
@@ -181,7 +181,7 @@ static void columns_panel(struct draft *d, const struct columns *columns, bool c
 // ---- a panel for each workload
 
 static void workload_bars(struct draft *d, const struct compare_workload *w,
-                          const struct naming *naming, bool cost)
+                          const struct row_naming *naming, bool cost)
 {
     draft_series(d, cost ? "cost" : "time");
     for (size_t i = 0; i < w->rows.count; i++) {
@@ -206,7 +206,7 @@ static void workload_bars(struct draft *d, const struct compare_workload *w,
 static void workload_panel(struct draft *d, const struct compare_workload *w)
 {
     char title[160];
-    struct naming naming = {0};
+    struct row_naming naming = {0};
     bool costs = false;
     const char *framework = w->rows.items[0].framework;
     for (size_t i = 0; i < w->rows.count; i++) {
@@ -260,7 +260,7 @@ void plot_relative(struct draft *d)
     const struct compare *c = &d->page->compare;
     const struct page_means *means = &d->page->means;
     bool costs = costs_known(c);
-    struct columns columns = find_columns(c);
+    struct row_columns columns = find_columns(c);
     char says[400], last[100] = "";
     if (means->rows.count > 0)
         snprintf(last, sizeof last,

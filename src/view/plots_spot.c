@@ -118,7 +118,7 @@ static bool offer_panel(struct draft *d, struct market *market, const struct off
 
 // ---- plots
 
-static void begin(struct draft *d)
+static void begin_spot(struct draft *d)
 {
     draft_plot(d, "spot", "Spot prices",
                "The spot price of one machine in each zone, the lowest six by their median. A "
@@ -154,7 +154,7 @@ static void from_bill(struct draft *d, const struct quote_job *job, const struct
 
 void plots_spot(struct draft *d, const struct quote_job *jobs)
 {
-    begin(d);
+    begin_spot(d);
     for (size_t i = 0; i < d->page->quotes.count; i++) {
         const struct quote *quote = &d->page->quotes.items[i];
         for (size_t k = 0; k < quote->bills.count; k++)
@@ -170,7 +170,7 @@ void plot_spot_list(struct draft *d, struct market *market, const struct listing
 {
     enum { TRIED = 40 };
     size_t tried = 0;
-    begin(d);
+    begin_spot(d);
     for (size_t i = 0; i < list->count && d->rc == 0 && tried < TRIED && d->plot->panels.count == 0;
          i++) {
         const struct offer *offer = &list->items[i].offer;
@@ -185,7 +185,7 @@ void plot_spot_list(struct draft *d, struct market *market, const struct listing
 int page_spot(struct market *market, const struct offer *offer, struct page *page, struct err *err)
 {
     struct draft d = {.page = page, .err = err};
-    begin(&d);
+    begin_spot(&d);
     offer_panel(&d, market, offer);
     draft_end(&d);
     return d.rc;

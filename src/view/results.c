@@ -267,35 +267,35 @@ enum { CHOICES = 4 };
 static const struct html_column columns[] = {
     {"offer", "long"}, {"time", "num"}, {"USD", "num"}, {"to scale", "more"}};
 
-struct choice {
+struct bill_choice {
     const char *what;
     const struct bill *bill;
 };
 
 // Adds a bill that stands for something: one that is chosen already gets that name too.
-static void choose(struct choice choices[CHOICES], size_t *count, enum verdict_measure measure,
-                   const struct bill *bill)
+static void add_choice(struct bill_choice choices[CHOICES], size_t *count,
+                       enum verdict_measure measure, const struct bill *bill)
 {
     for (size_t i = 0; bill && i < *count; i++)
         if (choices[i].bill == bill)
             return;
     if (bill)
-        choices[(*count)++] = (struct choice){verdict_called(bill, measure), bill};
+        choices[(*count)++] = (struct bill_choice){verdict_called(bill, measure), bill};
 }
 
-static size_t choices_of(const struct verdict_quote *q, struct choice choices[CHOICES])
+static size_t choices_of(const struct verdict_quote *q, struct bill_choice choices[CHOICES])
 {
     size_t count = 0;
     for (int m = 0; m < VERDICT_MEASURES; m++)
-        choose(choices, &count, m, q->with_run[m].winner.bill);
+        add_choice(choices, &count, m, q->with_run[m].winner.bill);
     for (int m = 0; m < VERDICT_MEASURES; m++)
-        choose(choices, &count, m, q->estimated[m].winner.bill);
+        add_choice(choices, &count, m, q->estimated[m].winner.bill);
     if (count == 0)
-        choose(choices, &count, VERDICT_COST, q->lowest);
+        add_choice(choices, &count, VERDICT_COST, q->lowest);
     return count;
 }
 
-static void choice_row(struct buf *out, const struct choice *choice, double most)
+static void choice_row(struct buf *out, const struct bill_choice *choice, double most)
 {
     const struct bill *b = choice->bill;
     char time[48], amount[MONEY_BYTES], interval[MONEY_INTERVAL_BYTES];
@@ -344,7 +344,7 @@ static void choices_head(struct buf *out, const char *name, const char *link,
 
 void html_choices(struct buf *out, const char *name, const char *link, const struct quote *quote)
 {
-    struct choice choices[CHOICES];
+    struct bill_choice choices[CHOICES];
     const struct verdict_quote q = verdict_of_quote(quote);
     size_t count = choices_of(&q, choices);
     double most = 0;

@@ -212,7 +212,7 @@ static void judge_worker(struct tasks *t, struct run_task *task)
         t->workers_ticks += task->used[CPU];
 }
 
-static void add(struct tasks *t, pid_t pid, pid_t parent)
+static void add_task(struct tasks *t, pid_t pid, pid_t parent)
 {
     if (t->count == TASKS_MAX || tasks_find(t, pid))
         return;
@@ -277,7 +277,7 @@ static void add_children(struct tasks *t, const struct run_task *parent)
             proc_file_read(&list, text, sizeof text) > 0)
             for (const char *at = text; text_number(&at, &child);)
                 if (child > 0 && child <= INT_MAX)
-                    add(t, (pid_t)child, above);
+                    add_task(t, (pid_t)child, above);
         proc_file_close(&list);
     }
     if (threads.fd >= 0)
@@ -317,7 +317,7 @@ static void scan(struct tasks *t)
             if (t->new[i].ours || !tasks_find(t, t->new[i].parent))
                 continue;
             t->new[i].ours = found = true;
-            add(t, t->new[i].pid, t->new[i].parent);
+            add_task(t, t->new[i].pid, t->new[i].parent);
         }
     }
     bool sorted = true;
@@ -480,7 +480,7 @@ int tasks_new(struct tasks **out, const struct tree *tree, pid_t pid, struct err
     t->wait_known = proc_file_int(&counted, &on) && on == 1;
     proc_file_close(&counted);
     t->io_known = true; // until the run's own process denies access
-    add(t, pid, 0);
+    add_task(t, pid, 0);
     if (t->count == 0) { // already ended, or no /proc
         tasks_free(t);
         return ERR_MISSING;
