@@ -54,19 +54,17 @@ struct batcher {
     // Decoding ahead. The threads fill slots [head, head + filling), in this order.
     pthread_mutex_t lock;
     pthread_cond_t work, ready;
-    pthread_t threads[THREADS_MAX];
-    struct image_reader *readers[THREADS_MAX];
-    uint8_t *scratch[THREADS_MAX];
+    struct decoder {
+        struct batcher *batcher;
+        pthread_t thread;
+        struct image_reader *reader;
+        uint8_t *scratch; // an image
+    } decoders[THREADS_MAX];
     int thread_count, reader_count;
     bool ending, locked;
     int head, filling;
     bool handed;                   // the caller has the slot before the head
     int64_t plan_epoch, plan_step; // of the next slot
-};
-
-struct batcher_starting {
-    struct batcher *batcher;
-    int index;
 };
 
 // ---- one sample ----
@@ -255,13 +253,10 @@ static struct batcher_slot *find_work(struct batcher *b, int64_t *i)
     return NULL;
 }
 
-static void *decode_slots(void *starting_)
+static void *decode_slots(void *decoder)
 {
-    struct batcher_starting *starting = starting_;
-    struct batcher *b = starting->batcher;
-    struct image_reader *reader = b->readers[starting->index];
-    uint8_t *bytes = b->scratch[starting->index];
-    free(starting);
+    struct decoder *own = decoder;
+    struct batcher *b = own->batcher;
     pthread_mutex_lock(&b->lock);
     while (!b->ending) {
         int64_t i;
@@ -272,9 +267,9 @@ static void *decode_slots(void *starting_)
         }
         pthread_mutex_unlock(&b->lock);
         struct err err = {0};
-        int rc = image_read(reader, slot->samples[i], bytes, &err);
+        int rc = image_read(own->reader, slot->samples[i], own->scratch, &err);
         if (rc == 0)
-            place_image(b, slot, i, bytes);
+            place_image(b, slot, i, own->scratch);
         pthread_mutex_lock(&b->lock);
         if (rc != 0 && i < slot->failed) {
             slot->failed = i;
@@ -366,20 +361,14 @@ static int start_threads(struct batcher *b, struct err *err)
     pthread_cond_init(&b->ready, NULL);
     b->locked = true;
     for (int i = 0; i < wanted; i++) {
-        int rc = image_reader_new(&b->readers[i], b->set->files, err);
+        struct decoder *decoder = &b->decoders[i];
+        decoder->batcher = b;
         b->reader_count = i + 1;
-        if (rc != 0)
-            return rc;
-        struct batcher_starting *starting = malloc(sizeof *starting);
-        b->scratch[i] = malloc((size_t)b->pixels);
-        if (!b->scratch[i] || !starting) {
-            free(starting);
+        TRY(image_reader_new(&decoder->reader, b->set->files, err));
+        decoder->scratch = malloc((size_t)b->pixels);
+        if (!decoder->scratch)
             return err_memory(err);
-        }
-        *starting = (struct batcher_starting){b, i};
-        int said = pthread_create(&b->threads[i], NULL, decode_slots, starting);
-        if (said != 0)
-            free(starting);
+        int said = pthread_create(&decoder->thread, NULL, decode_slots, decoder);
         if (said != 0 && i == 0)
             return err_errno(err, said, "cannot start a thread");
         if (said != 0)
@@ -446,14 +435,14 @@ void batcher_free(struct batcher *b)
         pthread_cond_broadcast(&b->work);
         pthread_mutex_unlock(&b->lock);
         for (int i = 0; i < b->thread_count; i++)
-            pthread_join(b->threads[i], NULL);
+            pthread_join(b->decoders[i].thread, NULL);
         pthread_cond_destroy(&b->work);
         pthread_cond_destroy(&b->ready);
         pthread_mutex_destroy(&b->lock);
     }
     for (int i = 0; i < b->reader_count; i++) {
-        image_reader_free(b->readers[i]);
-        free(b->scratch[i]);
+        image_reader_free(b->decoders[i].reader);
+        free(b->decoders[i].scratch);
     }
     for (int i = 0; i < SLOTS; i++) {
         free(b->slots[i].samples);

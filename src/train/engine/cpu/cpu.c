@@ -352,38 +352,32 @@ static int cpu_step(struct engine_program *program, const struct engine_batch *b
     return 0;
 }
 
+// Also checks the batch; one with a label per token has parts instead.
 static int run_forward(struct engine_program *program, const struct engine_batch *batch,
-                       bool labelled, struct err *err)
+                       bool labelled, struct engine_score *score, float *odds, struct err *err)
 {
     team_set(program->threads);
     TRY(check_batch(program, batch, labelled, err));
+    if (has_parts(program))
+        return run_parts(program, batch, false, score, odds, err);
     struct pass pass = pass_of(program, batch, false);
-    return plan_forward(&program->plan, &pass, err);
-}
-
-static int evaluate_here(struct engine_program *program, const struct engine_batch *batch,
-                         struct engine_score *score, struct err *err)
-{
-    if (batch->count == 0)
-        return 0;
-    if (has_parts(program)) {
-        team_set(program->threads);
-        TRY(check_batch(program, batch, true, err));
-        return run_parts(program, batch, false, score, NULL, err);
-    }
-    TRY(run_forward(program, batch, true, err));
+    TRY(plan_forward(&program->plan, &pass, err));
     struct loss loss = loss_of(program, &program->plan, batch, false);
-    loss_run(&loss, score);
+    if (odds)
+        loss_predict(&loss, odds);
+    else
+        loss_run(&loss, score);
     return 0;
 }
 
 static int cpu_evaluate(struct engine_program *program, const struct engine_batch *batch,
                         struct engine_score *score, struct err *err)
 {
-    if (!program->group)
-        return evaluate_here(program, batch, score, err);
     struct engine_score mine = {0};
-    TRY(evaluate_here(program, batch, &mine, err));
+    if (!program->group)
+        return run_forward(program, batch, true, score, NULL, err);
+    if (batch->count > 0)
+        TRY(run_forward(program, batch, true, &mine, NULL, err));
     double sums[3] = {mine.loss, (double)mine.correct, (double)mine.count};
     TRY(group_sum_reals(program->group, sums, 3, err));
     score->loss += sums[0];
@@ -395,15 +389,7 @@ static int cpu_evaluate(struct engine_program *program, const struct engine_batc
 static int cpu_predict(struct engine_program *program, const struct engine_batch *batch, float *out,
                        struct err *err)
 {
-    if (has_parts(program)) {
-        team_set(program->threads);
-        TRY(check_batch(program, batch, false, err));
-        return run_parts(program, batch, false, NULL, out, err);
-    }
-    TRY(run_forward(program, batch, false, err));
-    struct loss loss = loss_of(program, &program->plan, batch, false);
-    loss_predict(&loss, out);
-    return 0;
+    return run_forward(program, batch, false, NULL, out, err);
 }
 
 static void cpu_set_iteration(struct engine_program *program, int64_t iteration)

@@ -401,25 +401,6 @@ static int no_alloc(void *driver, int64_t bytes, bool zeroed, device_ptr *out, s
     return 0;
 }
 
-static int no_upload(void *driver, device_ptr to, const void *from, int64_t bytes, struct err *err)
-{
-    (void)driver;
-    (void)to;
-    (void)from;
-    (void)bytes;
-    (void)err;
-    return 0;
-}
-
-static int no_map(void *driver, device_ptr to, const struct mapped_tensor *tensor, struct err *err)
-{
-    (void)driver;
-    (void)to;
-    (void)tensor;
-    (void)err;
-    return 0;
-}
-
 static int bind_one(struct gpu_context *gpu, struct launch *launch, struct err *err)
 {
     return gpu_bind(gpu, &(struct launches){.items = launch, .count = 1}, err);
@@ -456,8 +437,8 @@ static int cuda_load_kernels(const struct net *net, const struct recipe *recipe,
     gpu_rank_device(options->group, &device);
     device.driver = &next;
     device.alloc = no_alloc;
-    device.upload = no_upload;
-    device.map = device.map ? no_map : NULL;
+    device.upload = NULL;
+    device.map = NULL;
     device.memory_left = NULL;
     struct gpu_plan plan = {.device = device,
                             .layers = net->layers,

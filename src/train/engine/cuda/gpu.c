@@ -73,7 +73,8 @@ struct gpu_device gpu_device(struct gpu_context *gpu)
                                .driver = gpu,
                                .alloc = device_alloc,
                                .upload = device_upload,
-                               .map = gpu->about.maps && gpu->driver->map ? device_map : NULL,
+                               .maps = gpu->about.maps && gpu->driver->map,
+                               .map = device_map,
                                .memory_left = device_memory_left};
 }
 

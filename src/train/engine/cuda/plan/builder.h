@@ -78,8 +78,7 @@ static inline int64_t tiles(int64_t n, int size)
 // Launches of pools, dropout, relu, concatenation, average and batch norm in f32. `back`:
 // the gradient of the input, if a layer before needs one.
 
-void gpu_pool_forward(struct builder *b, int layer);
-void gpu_pool_back(struct builder *b, int layer);
+void gpu_pool(struct builder *b, int layer, bool back);
 void gpu_drop(struct builder *b, int layer, bool back);
 void gpu_relu_back(struct builder *b, int layer);
 void gpu_concat(struct builder *b, int layer, bool back);

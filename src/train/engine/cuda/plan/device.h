@@ -30,13 +30,14 @@ struct gpu_device {
     int major;      // of the compute capability
     int processors; // streaming multiprocessors
     int shared;     // bytes of shared memory that a block may have
+    bool maps;      // takes tensor maps
     enum engine_precision precision;
     bool several;    // ranks train one net together, each with its part of the batch (ranks.c):
     int rank, ranks; // this one's number, and how many they are
     void *driver;    // first argument of the functions
     // Memory that lives as long as the driver's; uninitialised unless `zeroed`.
     int (*alloc)(void *driver, int64_t bytes, bool zeroed, device_ptr *out, struct err *err);
-    // Returns when the copy is done.
+    // (optional) Returns when the copy is done.
     int (*upload)(void *driver, device_ptr to, const void *from, int64_t bytes, struct err *err);
     // (optional) Writes a tensor map of 128 bytes to `to`.
     int (*map)(void *driver, device_ptr to, const struct mapped_tensor *tensor, struct err *err);

@@ -70,7 +70,7 @@ static int boxes(int channels)
 // columns.
 static bool fits_boxes(const struct gpu_plan *plan, int channels, int columns)
 {
-    return plan->device.major == 9 && plan->device.map && columns >= 48 &&
+    return plan->device.major == 9 && plan->device.maps && columns >= 48 &&
            10L * channels * columns >= 6L * (64L * boxes(channels)) * (32 * tiles(columns, 32));
 }
 

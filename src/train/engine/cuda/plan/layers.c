@@ -33,41 +33,37 @@ static bool is_plain(const struct cuda_pool *pool)
            (int64_t)pool->batch * pool->height * pool->width * pool->pitch <= INT32_MAX;
 }
 
-void gpu_pool_forward(struct builder *b, int layer)
-{
-    struct cuda_pool pool = pool_of(b, layer);
-    pool.out = on_gpu(b->plan->values[layer].out);
-    if (is_plain(&pool))
-        gpu_plan_add(
-            b, "pool_forward_2",
-            tiles(b->plan->batch * tiles(pool.out_height * pool.out_width, 4) * (pool.pitch / 4),
-                  128),
-            1, 128, 0, &pool, sizeof pool);
-    else
-        gpu_plan_each(b, "pool_forward",
-                      b->plan->batch * pool.out_height * pool.out_width * pool.pitch / 4, &pool,
-                      sizeof pool);
-}
-
-void gpu_pool_back(struct builder *b, int layer)
+void gpu_pool(struct builder *b, int layer, bool back)
 {
     const struct gpu_plan *plan = b->plan;
     int input = plan->layers[layer].inputs[0];
+    const struct gpu_value *in = &plan->values[input], *value = &plan->values[layer];
     struct cuda_pool pool = pool_of(b, layer);
+    int64_t quads = pool.pitch / 4; // of channels
+    if (!back) {
+        pool.out = on_gpu(value->out);
+        int64_t pixels = (int64_t)pool.out_height * pool.out_width;
+        if (is_plain(&pool))
+            gpu_plan_add(b, "pool_forward_2", tiles(plan->batch * tiles(pixels, 4) * quads, 128), 1,
+                         128, 0, &pool, sizeof pool);
+        else
+            gpu_plan_each(b, "pool_forward", plan->batch * pixels * quads, &pool, sizeof pool);
+        return;
+    }
     if (!b->reaches[input])
         return;
-    pool.dy = on_gpu(plan->values[layer].grad);
-    pool.out = on_gpu(plan->values[input].grad);
-    pool.relu = plan->values[input].masked;
+    pool.dy = on_gpu(value->grad);
+    pool.out = on_gpu(in->grad);
+    pool.relu = in->masked;
     pool.add = b->written[input];
-    pool.y = on_gpu(plan->values[layer].out);
+    pool.y = on_gpu(value->out);
     if (is_plain(&pool) && !pool.add)
         gpu_plan_each(b, "pool_back_2",
-                      plan->batch * tiles(pool.height, 2) * tiles(pool.width, 2) * pool.pitch / 4,
-                      &pool, sizeof pool);
+                      plan->batch * tiles(pool.height, 2) * tiles(pool.width, 2) * quads, &pool,
+                      sizeof pool);
     else
-        gpu_plan_each(b, "pool_back", plan->batch * pool.height * pool.width * pool.pitch / 4,
-                      &pool, sizeof pool);
+        gpu_plan_each(b, "pool_back", plan->batch * pool.height * pool.width * quads, &pool,
+                      sizeof pool);
     b->written[input] = true;
 }
 

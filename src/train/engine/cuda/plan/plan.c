@@ -71,7 +71,7 @@ device_ptr gpu_plan_alloc_zeros(struct builder *b, int64_t bytes)
 void gpu_plan_upload(struct builder *b, device_ptr to, const void *from, int64_t bytes)
 {
     const struct gpu_device *device = &b->plan->device;
-    if (b->rc == 0)
+    if (b->rc == 0 && device->upload)
         b->rc = device->upload(device->driver, to, from, bytes, b->err);
 }
 
@@ -79,7 +79,7 @@ void *gpu_plan_map(struct builder *b, const struct mapped_tensor *tensor)
 {
     const struct gpu_device *device = &b->plan->device;
     device_ptr map = gpu_plan_alloc(b, 128);
-    if (b->rc == 0)
+    if (b->rc == 0 && device->map)
         b->rc = device->map(device->driver, map, tensor, b->err);
     return on_gpu(map);
 }
@@ -180,7 +180,7 @@ static void add_layer(struct builder *b, int i, bool back, bool trains)
         break;
     case NET_MAX_POOL:
     case NET_AVERAGE_POOL:
-        (back ? gpu_pool_back : gpu_pool_forward)(b, i);
+        gpu_pool(b, i, back);
         break;
     case NET_GLOBAL_AVERAGE:
         gpu_mean(b, i, back);

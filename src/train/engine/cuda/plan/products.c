@@ -8,7 +8,7 @@ enum { THREADS = 384, STAGES = 3, WARPS = 12, FIRST_WIDTH = 40, FIRST_WARPS = 16
 
 static bool windows_wanted(const struct gpu_device *device)
 {
-    return device->major == 9 && device->map && !device->several &&
+    return device->major == 9 && device->maps && !device->several &&
            device->precision == ENGINE_TF32;
 }
 

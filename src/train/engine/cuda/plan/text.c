@@ -50,7 +50,7 @@ static const struct product_kind portable = {
 // Whether the kernels for Hopper are used.
 static bool product_on_hopper(const struct gpu_device *device)
 {
-    return device->major == 9 && device->map;
+    return device->major == 9 && device->maps;
 }
 
 // Up to this k, storing a tile of 128 × 256 takes a fifth of its time or more.
