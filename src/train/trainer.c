@@ -309,22 +309,19 @@ static void plan_meter(struct trainer *t)
 static int resume(struct trainer *t, struct err *err)
 {
     SCOPED(buf_release) struct buf path = {0};
-    int rc = checkpoint_newest(t->o->dir, t->workload->name, &path, &t->result->notes, err);
-    if (rc > 0) {
-        rc = checkpoint_restore(buf_str(&path), &t->subject, t->program, &t->place,
-                                &t->result->notes, err);
-        if (rc == 0)
-            buf_printf(&t->result->notes, "resumed from %s, step %lld\n", buf_str(&path),
-                       (long long)t->place.iteration);
-        // One that was killed may have left more of them; a finished training saves no more.
-        if (rc == 0)
-            rc = checkpoint_prune(t->o->dir, t->workload->name, KEEP_CHECKPOINTS,
-                                  t->place.iteration, err);
-    } else if (rc == 0) {
+    int found = checkpoint_newest(t->o->dir, t->workload->name, &path, &t->result->notes, err);
+    if (found == 0)
         buf_printf(&t->result->notes, "no checkpoint of %s in %s: started from the beginning\n",
                    t->workload->name, t->o->dir);
-    }
-    return rc;
+    if (found <= 0)
+        return found;
+    TRY(checkpoint_restore(buf_str(&path), &t->subject, t->program, &t->place, &t->result->notes,
+                           err));
+    buf_printf(&t->result->notes, "resumed from %s, step %lld\n", buf_str(&path),
+               (long long)t->place.iteration);
+    // One that was killed may have left more of them; a finished training saves no more.
+    return checkpoint_prune(t->o->dir, t->workload->name, KEEP_CHECKPOINTS, t->place.iteration,
+                            err);
 }
 
 // Checkpoints of a new training could be mistaken for those of an old one in the same folder.
@@ -521,23 +518,24 @@ static int ask_of_stage(struct trainer *t, struct err *err)
     return rc;
 }
 
+static int write_checkpoint(struct trainer *t, struct err *err)
+{
+    SCOPED(buf_release) struct buf path = {0};
+    TRY(checkpoint_path(t->o->dir, t->workload->name, t->place.iteration, &path, err));
+    TRY(checkpoint_save(buf_str(&path), &t->subject, t->program, &t->place, err));
+    if (t->o->alone)
+        TRY(checkpoint_for_transformers(t->o->dir, buf_str(&path), &t->net, err));
+    return checkpoint_prune(t->o->dir, t->workload->name, KEEP_CHECKPOINTS, t->place.iteration,
+                            err);
+}
+
 static int save_checkpoint(struct trainer *t, struct err *err)
 {
     if (!t->o->dir)
         return 0;
     TRY(ask_engine(t, 0, err));
     meter_phase(t->o->meter, METER_CHECKPOINT);
-    SCOPED(buf_release) struct buf path = {0};
-    bool writes = agree_leads(&t->agree);
-    int rc =
-        writes ? checkpoint_path(t->o->dir, t->workload->name, t->place.iteration, &path, err) : 0;
-    if (rc == 0 && writes)
-        rc = checkpoint_save(buf_str(&path), &t->subject, t->program, &t->place, err);
-    if (rc == 0 && writes && t->o->alone)
-        rc = checkpoint_for_transformers(t->o->dir, buf_str(&path), &t->net, err);
-    if (rc == 0 && writes)
-        rc = checkpoint_prune(t->o->dir, t->workload->name, KEEP_CHECKPOINTS, t->place.iteration,
-                              err);
+    int rc = agree_leads(&t->agree) ? write_checkpoint(t, err) : 0;
     if (t->o->plan->wish)
         t->o->plan->wish->save = false;
     t->agree.now.save = false;
@@ -763,6 +761,23 @@ static void plan_schedule(struct trainer *t)
         t->recipe.stages[0].steps = t->o->epochs * (each > 0 ? each : 1);
 }
 
+static int train(struct trainer *t, struct err *err)
+{
+    struct trainer_result *result = t->result;
+    TRY(prepare_training(t, err));
+    TRY(run_epochs(t, err));
+    if (t->agree.group) {
+        TRY(agree_mean_times(&t->agree, &result->times, err));
+        result->has_times = true;
+    }
+    result->first_loss = losses_first(&t->losses).v;
+    result->last_loss = losses_last(&t->losses).v;
+    if (t->o->finished && !result->stopped)
+        TRY(t->o->finished(t->o->context, t->program, err));
+    TRY(buf_check(&result->notes, err));
+    return buf_check(&result->recipe, err);
+}
+
 int trainer_run(const struct workload *workload, const struct trainer_options *options,
                 struct trainer_result *result, struct err *err)
 {
@@ -778,23 +793,7 @@ int trainer_run(const struct workload *workload, const struct trainer_options *o
     if (options->batch > 0)
         t.recipe.batch = options->batch;
     plan_schedule(&t);
-    int rc = prepare_training(&t, err);
-    if (rc == 0)
-        rc = run_epochs(&t, err);
-    if (rc == 0 && t.agree.group) {
-        rc = agree_mean_times(&t.agree, &result->times, err);
-        result->has_times = rc == 0;
-    }
-    if (rc == 0) {
-        result->first_loss = losses_first(&t.losses).v;
-        result->last_loss = losses_last(&t.losses).v;
-        if (options->finished && !result->stopped)
-            rc = options->finished(options->context, t.program, err);
-    }
-    if (rc == 0)
-        rc = buf_check(&result->notes, err);
-    if (rc == 0)
-        rc = buf_check(&result->recipe, err);
+    int rc = train(&t, err);
     if (rc != 0)
         group_fail(t.agree.group, err ? err->text : "failed");
     batcher_free(t.train);

@@ -79,9 +79,7 @@ static int hex4(struct scan *scan, uint32_t *out, struct err *err)
 static int unicode_escape(struct scan *scan, struct buf *out, struct err *err)
 {
     uint32_t c, low;
-    int rc = hex4(scan, &c, err);
-    if (rc != 0)
-        return rc;
+    TRY(hex4(scan, &c, err));
     if (c == 0)
         return fault(scan, "a text with a NUL", err);
     if (c >= 0xDC00 && c <= 0xDFFF)
@@ -228,11 +226,8 @@ static int skip_value(struct scan *scan, int depth, struct buf *text, struct err
         int rc = scan_item(scan, open == '[' ? ']' : '}', first, err);
         if (rc <= 0)
             return rc;
-        rc = open == '{' ? scan_key(scan, text, err) : 0;
-        if (rc == 0)
-            rc = skip_value(scan, depth + 1, text, err);
-        if (rc != 0)
-            return rc;
+        TRY(open == '{' ? scan_key(scan, text, err) : 0);
+        TRY(skip_value(scan, depth + 1, text, err));
     }
 }
 

@@ -137,9 +137,7 @@ static void jpeg_begin(struct jpeg *jpeg)
 int jpeg_new(struct jpeg **out, int size, struct err *err)
 {
     *out = NULL;
-    int rc = jpeg_load(err);
-    if (rc != 0)
-        return rc;
+    TRY(jpeg_load(err));
     struct jpeg *jpeg = calloc(1, sizeof *jpeg);
     if (!jpeg)
         return err_memory(err);
@@ -161,8 +159,9 @@ int jpeg_new(struct jpeg **out, int size, struct err *err)
     jpeg->progress.progress_monitor = on_progress;
     jpeg->info.client_data = jpeg;
     if (setjmp(jpeg->escape)) { // the library does not match the header, or no memory
-        rc = jpeg->memory ? err_memory(err)
-                          : err_set(err, ERR_FAIL, "libjpeg-turbo does not start: %s", jpeg->said);
+        int rc = jpeg->memory
+                     ? err_memory(err)
+                     : err_set(err, ERR_FAIL, "libjpeg-turbo does not start: %s", jpeg->said);
         jpeg_free(jpeg);
         return rc;
     }

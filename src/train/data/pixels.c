@@ -20,9 +20,7 @@ static uint32_t big_endian(const uint8_t b[4])
 static int idx_header(struct gzip *gzip, uint32_t dimensions, uint32_t dim[3], struct err *err)
 {
     uint8_t bytes[4];
-    int rc = gzip_exactly(gzip, bytes, sizeof bytes, err);
-    if (rc != 0)
-        return rc;
+    TRY(gzip_exactly(gzip, bytes, sizeof bytes, err));
     uint32_t magic = big_endian(bytes), wanted = 0x800 + dimensions;
     if (magic != wanted) {
         const char *what = magic == 0x801   ? ", which is that of labels"
@@ -63,19 +61,17 @@ static int read_items(struct gzip *gzip, uint32_t count, size_t size, uint8_t **
 int idx_file(const char *path, bool images, uint8_t **bytes, int64_t *count,
              uint8_t sum[SHA256_BYTES], struct err *err)
 {
-    struct gzip gzip;
+    SCOPED(gzip_release) struct gzip gzip = {0};
     uint32_t dim[3] = {0};
     *bytes = NULL;
+    *count = 0;
     TRY(gzip_open(&gzip, path, MAX_BYTES + 16, err));
-    int rc = idx_header(&gzip, images ? 3 : 1, dim, err);
-    if (rc == 0 && images && (dim[1] != IDX_SIDE || dim[2] != IDX_SIDE))
-        rc = err_set(err, ERR_FORMAT, "'%s', byte 8: images of %u x %u; these nets take %d x %d",
-                     path, dim[1], dim[2], IDX_SIDE, IDX_SIDE);
-    if (rc == 0)
-        rc = read_items(&gzip, dim[0], images ? (size_t)IDX_SIDE * IDX_SIDE : 1, bytes, sum, err);
+    TRY(idx_header(&gzip, images ? 3 : 1, dim, err));
+    if (images && (dim[1] != IDX_SIDE || dim[2] != IDX_SIDE))
+        return err_set(err, ERR_FORMAT, "'%s', byte 8: images of %u x %u; these nets take %d x %d",
+                       path, dim[1], dim[2], IDX_SIDE, IDX_SIDE);
     *count = dim[0];
-    gzip_release(&gzip);
-    return rc;
+    return read_items(&gzip, dim[0], images ? (size_t)IDX_SIDE * IDX_SIDE : 1, bytes, sum, err);
 }
 
 static int find_and_read(const struct folder *folder, const char *const endings[], bool images,

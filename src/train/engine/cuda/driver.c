@@ -442,9 +442,8 @@ static int find_kernel(struct cuda *cuda, const char *name, void **function, str
 static int cuda_bind(struct gpu_context *gpu, struct launch *launch, struct err *err)
 {
     struct cuda *cuda = cuda_of(gpu);
-    int rc = find_kernel(cuda, launch->name, &launch->function, err);
-    if (rc != 0)
-        return rc;
+    int rc = 0;
+    TRY(find_kernel(cuda, launch->name, &launch->function, err));
     // Never less than before: an earlier launch of the kernel may have asked for more.
     if (launch->shared > 48 * 1024) {
         int allowed = 0;
