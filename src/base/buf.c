@@ -168,6 +168,12 @@ char *text_copy(const char *text, struct err *err)
     return copy;
 }
 
+bool text_ends(const char *text, const char *end)
+{
+    size_t len = strlen(text), tail = strlen(end);
+    return len >= tail && strcmp(text + len - tail, end) == 0;
+}
+
 // ==== words ====
 
 struct short_text short_text(const char *format, ...)

@@ -59,6 +59,8 @@ char *buf_take(struct buf *buf, struct err *err) MUST_USE;
 // A copy on the heap of `text`; null and `err` when there is no memory.
 char *text_copy(const char *text, struct err *err) MUST_USE;
 
+bool text_ends(const char *text, const char *end); // "a.csv" in ".csv"
+
 // ==== words ====
 // A short text by value, for use in arguments. Longer texts are cut.
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/fs.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -262,15 +261,14 @@ static int sync_dir_of(const char *path, struct err *err)
         return err_set(err, ERR_IO, "path too long: '%s'", path);
     memcpy(dir, path, len);
     dir[len] = '\0';
+    SCOPED(fs_close)
     int fd = open(slash ? (len ? dir : "/") : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return err_errno(err, errno, "cannot open the folder of '%s'", path);
-    int rc = 0;
     // Some network file systems have no fsync for folders; their rename is already durable.
     if (fsync(fd) != 0 && errno != EINVAL && errno != EROFS)
-        rc = err_errno(err, errno, "cannot write the folder of '%s'", path);
-    close(fd);
-    return rc;
+        return err_errno(err, errno, "cannot write the folder of '%s'", path);
+    return 0;
 }
 
 int fs_commit(struct fs_writer *w, struct err *err)
@@ -372,6 +370,43 @@ static int remove_entry(const char *path, const struct stat *st, int kind, struc
     (void)st, (void)kind, (void)walk;
     (void)!remove(path);
     return 0;
+}
+
+const char *fs_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+void fs_close(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+}
+
+DIR *fs_names(int folder)
+{
+    int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
+    if (!dir)
+        fs_close(&copy);
+    return dir;
+}
+
+const char *fs_next(DIR *dir)
+{
+    const struct dirent *entry;
+    errno = 0;
+    while (dir && (entry = readdir(dir)))
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            return entry->d_name;
+    return NULL;
+}
+
+void fs_close_folder(DIR **dir)
+{
+    if (*dir)
+        closedir(*dir);
 }
 
 void fs_remove_tree(const char *path)
@@ -481,23 +516,11 @@ static int open_folder(int at, const char *name)
     return openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-// Calls `each` with the names in an open folder.
-static void for_names(int folder, void (*each)(int folder, const char *name))
+static void remove_files(int folder)
 {
-    int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
-    const struct dirent *entry;
-    while (dir && (entry = readdir(dir)))
-        each(folder, entry->d_name);
-    if (dir)
-        closedir(dir);
-    else if (copy >= 0)
-        close(copy);
-}
-
-static void remove_file(int folder, const char *name)
-{
-    unlinkat(folder, name, 0); // fails for "." and "..", and folders are none of ours
+    SCOPED(fs_close_folder) DIR *dir = fs_names(folder);
+    for (const char *name; (name = fs_next(dir));)
+        unlinkat(folder, name, 0); // fails for folders, which are none of ours
 }
 
 // The lock of a killed process's folder, taken; -1 if it is another's, or in use.
@@ -509,8 +532,7 @@ static int lock_of_dead(int folder)
     int lock = openat(folder, LOCK, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0)
         return lock;
-    if (lock >= 0)
-        close(lock);
+    fs_close(&lock);
     return -1;
 }
 
@@ -518,15 +540,12 @@ static void sweep_one(int place, const char *name)
 {
     if (strncmp(name, PREFIX, strlen(PREFIX)) != 0 || strlen(name) != strlen(PREFIX RANDOM))
         return;
-    int folder = open_folder(place, name);
-    int lock = folder >= 0 ? lock_of_dead(folder) : -1;
+    SCOPED(fs_close) int folder = open_folder(place, name);
+    SCOPED(fs_close) int lock = folder >= 0 ? lock_of_dead(folder) : -1;
     if (lock >= 0) {
-        for_names(folder, remove_file);
+        remove_files(folder);
         unlinkat(place, name, AT_REMOVEDIR);
-        close(lock);
     }
-    if (folder >= 0)
-        close(folder);
 }
 
 // The lock gets its name once it is held: nobody finds it free before. -1 if there are no locks
@@ -537,8 +556,7 @@ static int take_lock(int folder)
     if (lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0 &&
         renameat(folder, LOCK "-new", folder, LOCK) == 0)
         return lock;
-    if (lock >= 0)
-        close(lock);
+    fs_close(&lock);
     return -1;
 }
 
@@ -550,21 +568,18 @@ int scratch_make(struct scratch *s, const char *place, struct err *err)
     char *made = buf_take(&path, err);
     if (!made)
         return ERR_MEMORY;
-    int parent = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (parent >= 0) {
-        for_names(parent, sweep_one);
-        close(parent);
-    }
+    SCOPED(fs_close) int parent = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    SCOPED(fs_close_folder) DIR *others = parent >= 0 ? fs_names(parent) : NULL;
+    for (const char *name; (name = fs_next(others));)
+        sweep_one(parent, name);
     if (!mkdtemp(made)) {
         int rc = err_errno(err, errno, "cannot make a folder in '%s'", place);
         free(made);
         return rc;
     }
     s->path = made;
-    int folder = open_folder(AT_FDCWD, made);
+    SCOPED(fs_close) int folder = open_folder(AT_FDCWD, made);
     s->lock = folder >= 0 ? take_lock(folder) : -1;
-    if (folder >= 0)
-        close(folder);
     return 0;
 }
 
@@ -572,14 +587,11 @@ void scratch_remove(struct scratch *s)
 {
     if (!s->path)
         return;
-    int folder = open_folder(AT_FDCWD, s->path);
-    if (folder >= 0) {
-        for_names(folder, remove_file);
-        close(folder);
-    }
+    SCOPED(fs_close) int folder = open_folder(AT_FDCWD, s->path);
+    if (folder >= 0)
+        remove_files(folder);
     rmdir(s->path);
-    if (s->lock >= 0)
-        close(s->lock);
+    fs_close(&s->lock);
     free(s->path);
     *s = (struct scratch){.lock = -1};
 }

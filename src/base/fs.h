@@ -9,6 +9,7 @@
 #ifndef FARE_BASE_FS_H
 #define FARE_BASE_FS_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -62,6 +63,18 @@ int fs_mkdirs(const char *path, struct err *err) MUST_USE; // like mkdir -p
 // that exist keep their mode.
 int fs_write_private(const char *path, const void *bytes, size_t len, struct err *err) MUST_USE;
 int fs_mkdirs_private(const char *path, struct err *err) MUST_USE;
+
+// The part of a path behind its last slash: "b" of "/a/b".
+const char *fs_name(const char *path);
+
+void fs_close(int *fd); // SCOPED(fs_close) int fd = open(...); below 0: none
+
+// What is in a folder: SCOPED(fs_close_folder) DIR *dir = opendir(path), then fs_next(dir) until it
+// is null. "." and ".." are left out; a null `dir` has nothing. `errno` is 0 at the end, unless the
+// folder could not be read to there.
+DIR *fs_names(int folder); // of an open folder, which stays open; null: it cannot be read
+const char *fs_next(DIR *dir);
+void fs_close_folder(DIR **dir);
 
 // Removes a file or a folder with all that is in it, as far as that is possible; links are removed,
 // not followed. What is not there is fine.

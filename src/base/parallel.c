@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/parallel.h"
 
-#include <pthread.h>
+#include <errno.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <time.h>
+
+#include "base/clock.h"
 
 #define THREADS_MAX 16
 
@@ -39,4 +43,35 @@ void parallel_for(int threads, int64_t count, void (*work)(void *context, int64_
     do_pieces(&loop);
     for (int i = 0; i < started; i++)
         pthread_join(others[i], NULL);
+}
+
+int thread_start(pthread_t *thread, size_t stack_bytes, void *(*work)(void *), void *context,
+                 struct err *err)
+{
+    pthread_attr_t attributes;
+    sigset_t all, before;
+    pthread_attr_init(&attributes);
+    if (stack_bytes > 0)
+        pthread_attr_setstacksize(&attributes, stack_bytes);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int number = pthread_create(thread, &attributes, work, context);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    return number == 0 ? 0 : err_errno(err, number, "cannot start a thread");
+}
+
+void moment_init(pthread_cond_t *condition)
+{
+    pthread_condattr_t steady;
+    pthread_condattr_init(&steady);
+    pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
+    pthread_cond_init(condition, &steady);
+    pthread_condattr_destroy(&steady);
+}
+
+bool moment_wait(pthread_cond_t *condition, pthread_mutex_t *lock, int64_t until_ns)
+{
+    struct timespec until = {.tv_sec = until_ns / NS_PER_S, .tv_nsec = until_ns % NS_PER_S};
+    return pthread_cond_timedwait(condition, lock, &until) != ETIMEDOUT;
 }

@@ -222,12 +222,6 @@ static void split(const char *name, size_t len, struct words *w)
     end_word(w, word, &used);
 }
 
-static bool ends_in(const char *word, const char *end)
-{
-    size_t len = strlen(word), end_len = strlen(end);
-    return len >= end_len && strcmp(word + len - end_len, end) == 0;
-}
-
 // False for most names, at once: none of the words that kind_of() knows is in it.
 static bool may_name_secret(const char *name, size_t len)
 {
@@ -271,14 +265,14 @@ static enum kind kind_of(const char *name, size_t len)
     if (!may_name_secret(name, len))
         return HARMLESS;
     split(name, len, &w);
-    if (ends_in(w.last, "password") || ends_in(w.last, "passwd") || ends_in(w.last, "secret") ||
-        (w.password && !AMONG(w.last, about)))
+    if (text_ends(w.last, "password") || text_ends(w.last, "passwd") ||
+        text_ends(w.last, "secret") || (w.password && !AMONG(w.last, about)))
         return ALWAYS;
     if (strcmp(w.last, "token") == 0 && AMONG(w.before, texts))
         return HARMLESS;
     if (strcmp(w.last, "key") == 0)
         return AMONG(w.before, keys) || w.capitals ? USUAL : WEAK;
-    if (ends_in(w.last, "token") || AMONG(w.last, joined) || AMONG(w.last, usual))
+    if (text_ends(w.last, "token") || AMONG(w.last, joined) || AMONG(w.last, usual))
         return USUAL;
     return AMONG(w.last, weak) ? WEAK : HARMLESS;
 }

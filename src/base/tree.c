@@ -2,7 +2,6 @@
 #include "base/tree.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -104,20 +103,17 @@ bool tree_list(struct tree *tree, struct buf *out, const char *format, ...)
 {
     WITH_PATH(path, tree, format);
     buf_reset(out);
-    DIR *dir = opendir(path);
+    SCOPED(fs_close_folder) DIR *dir = opendir(path);
     if (!dir)
         return false;
     char **names = NULL;
     size_t count = 0, cap = 0;
     bool ok = true;
-    for (struct dirent *entry; ok && (entry = readdir(dir));) {
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-            continue;
+    for (const char *name; ok && (name = fs_next(dir));) {
         ok = array_grow(&names, count, &cap, sizeof *names, NULL) == 0 &&
-             (names[count] = text_copy(entry->d_name, NULL));
+             (names[count] = text_copy(name, NULL));
         count += ok;
     }
-    closedir(dir);
     if (ok && count > 0)
         qsort(names, count, sizeof *names, by_version);
     for (size_t i = 0; i < count; i++) {

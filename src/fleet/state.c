@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fleet/dispatch.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -36,11 +35,9 @@ static int open_file(const struct state *state, const char *name, int flags, int
 {
     SCOPED(buf_release) struct buf path = {0};
     path_of(state, name, &path);
-    int rc = buf_check(&path, err);
-    *fd = rc == 0 ? open(buf_str(&path), flags | O_CREAT | O_CLOEXEC, 0600) : -1;
-    if (rc == 0 && *fd < 0)
-        rc = err_errno(err, errno, "cannot open '%s'", buf_str(&path));
-    return rc;
+    TRY(buf_check(&path, err));
+    *fd = open(buf_str(&path), flags | O_CREAT | O_CLOEXEC, 0600);
+    return *fd >= 0 ? 0 : err_errno(err, errno, "cannot open '%s'", buf_str(&path));
 }
 
 // Of a process that was killed while it started a program, that program has the lock until its
@@ -237,24 +234,20 @@ static int choose(const char *word, char id[32], struct err *err)
     SCOPED(buf_release) struct buf home = {0};
     struct candidate best = {0}, one;
     size_t fitting = 0;
-    int rc = state_home(&home, err);
-    DIR *dir = rc == 0 ? opendir(buf_str(&home)) : NULL;
-    const struct dirent *entry;
-    while (dir && (entry = readdir(dir))) {
-        bool fits =
-            entry->d_name[0] != '.' && (!word || strncmp(entry->d_name, word, strlen(word)) == 0);
-        if (!fits || !describe(entry->d_name, &one))
+    TRY(state_home(&home, err));
+    SCOPED(fs_close_folder) DIR *dir = opendir(buf_str(&home));
+    for (const char *name; (name = fs_next(dir));) {
+        bool fits = name[0] != '.' && (!word || strncmp(name, word, strlen(word)) == 0);
+        if (!fits || !describe(name, &one))
             continue;
         fitting++;
         if (!best.id[0] || better(&one, &best))
             best = one;
     }
-    if (dir)
-        closedir(dir);
-    if (rc == 0 && word && fitting > 1)
+    if (word && fitting > 1)
         return err_set(err, ERR_USAGE, "several dispatches begin with '%s'", word);
     memcpy(id, best.id, 32);
-    return rc;
+    return 0;
 }
 
 int state_open(struct state *state, const char *id, bool lock, struct err *err)
@@ -275,10 +268,8 @@ int state_open(struct state *state, const char *id, bool lock, struct err *err)
 void state_close(struct state *state)
 {
     if (state->folder) {
-        if (state->log >= 0)
-            close(state->log);
-        if (state->lock >= 0)
-            close(state->lock);
+        fs_close(&state->log);
+        fs_close(&state->lock);
     }
     record_release(dispatch_fields, &state->dispatch);
     buf_release(&state->pending);

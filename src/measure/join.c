@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "base/parallel.h"
 #include "measure/join_parts.h"
 
 struct join_peer {
@@ -602,17 +603,13 @@ void join_release(struct join *j)
 int join_new(struct join **join, const struct worker *place, struct err *err)
 {
     struct join *j = *join = calloc(1, sizeof *j);
-    pthread_condattr_t clock;
     if (!j)
         return err_memory(err);
     j->place = *place;
     j->listening = -1;
     j->local = place->nodes == 1;
     pthread_mutex_init(&j->lock, NULL);
-    pthread_condattr_init(&clock);
-    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-    pthread_cond_init(&j->news, &clock);
-    pthread_condattr_destroy(&clock);
+    moment_init(&j->news);
     name_job(j);
     int rc = join_find_key(j, err);
     if (rc == 0 && place->rank > 0)

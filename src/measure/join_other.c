@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <netdb.h>
 #include <poll.h>
-#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/parallel.h"
 #include "measure/join_parts.h"
 
 enum {
@@ -169,13 +169,9 @@ static bool is_heard(struct join *j, int fd, struct join_session *session)
 
 static void wait_news(struct join *j, int ms)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    int64_t ns = until.tv_sec * NS_PER_S + until.tv_nsec + ms * NS_PER_MS;
-    until = (struct timespec){ns / NS_PER_S, ns % NS_PER_S};
     pthread_mutex_lock(&j->lock);
     if (!j->ending)
-        pthread_cond_timedwait(&j->news, &j->lock, &until);
+        (void)moment_wait(&j->news, &j->lock, clock_now_ns() + ms * NS_PER_MS);
     pthread_mutex_unlock(&j->lock);
 }
 
@@ -282,14 +278,10 @@ void join_other_open(struct join *j)
     if (!j->local && j->problem[0])
         return;
     pthread_t thread;
-    sigset_t all, before;
-    sigfillset(&all); // signals are for the main thread
     pthread_mutex_lock(&j->lock);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    j->started = pthread_create(&thread, NULL, serve, j) == 0;
+    j->started = thread_start(&thread, 0, serve, j, NULL) == 0;
     if (j->started)
         pthread_detach(thread);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_mutex_unlock(&j->lock);
 }
 

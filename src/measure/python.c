@@ -5,7 +5,6 @@
 #include "measure/python.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -248,16 +247,12 @@ static void note_entry(struct python *p, const char *entry)
 static void note_folder(struct python *p, const char *prefix, size_t len, const char *rest)
 {
     char path[PATH_MAX];
-    const struct dirent *entry;
     p->places++;
-    DIR *dir = len < PATH_MAX && snprintf(path, sizeof path, "%.*s%s", (int)len, prefix, rest) <
-                                     (int)sizeof path
-                   ? opendir(path)
-                   : NULL;
-    while (dir && (entry = readdir(dir)))
-        note_entry(p, entry->d_name);
-    if (dir)
-        closedir(dir);
+    bool fits = len < PATH_MAX &&
+                snprintf(path, sizeof path, "%.*s%s", (int)len, prefix, rest) < (int)sizeof path;
+    SCOPED(fs_close_folder) DIR *dir = fits ? opendir(path) : NULL;
+    for (const char *name; (name = fs_next(dir));)
+        note_entry(p, name);
 }
 
 // The folders of packages below a prefix, as distributions and Debian call them.

@@ -2,7 +2,6 @@
 #include "save/find.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -69,21 +68,21 @@ static enum whole whole_zip(int fd, int64_t size)
 {
     int64_t len = size < END_MAX ? size : END_MAX;
     SCOPED(free_pointer) unsigned char *tail = malloc((size_t)len);
-    enum whole result = WHOLE_NO;
     if (!tail || !read_at(fd, tail, (size_t)len, size - len))
-        len = 0;
-    for (int64_t i = len - 22; i >= 0 && result == WHOLE_NO; i--)
+        return WHOLE_NO;
+    for (int64_t i = len - 22; i >= 0; i--)
         if (memcmp(tail + i, "PK\5\6", 4) == 0 &&
             i + 22 + (int64_t)little(tail + i + 20, 2) == len &&
             zip_fits(fd, size - len + i, tail + i))
-            result = WHOLE_YES;
-    return result;
+            return WHOLE_YES;
+    return WHOLE_NO;
 }
 
 // The header names where each tensor ends.
 static int64_t last_offset(const char *header, size_t len)
 {
-    json_t *json = json_loadb(header, len, 0, NULL), *tensor;
+    json_auto_t *json = json_loadb(header, len, 0, NULL);
+    json_t *tensor;
     const char *name;
     int64_t last = json_is_object(json) ? 0 : -1;
     json_object_foreach(json, name, tensor)
@@ -92,19 +91,15 @@ static int64_t last_offset(const char *header, size_t len)
             json_integer_value(json_array_get(json_object_get(tensor, "data_offsets"), 1));
         last = last >= 0 && end > last ? end : last;
     }
-    json_decref(json);
     return last;
 }
 
 static enum whole whole_safetensors(int fd, int64_t size, int64_t header)
 {
-    enum whole result = WHOLE_NO;
     SCOPED(free_pointer) char *text = header <= size - 8 ? malloc((size_t)header) : NULL;
-    if (text && read_at(fd, text, (size_t)header, 8)) {
-        int64_t last = last_offset(text, (size_t)header);
-        result = last >= 0 && 8 + header + last == size ? WHOLE_YES : WHOLE_NO;
-    }
-    return result;
+    int64_t last =
+        text && read_at(fd, text, (size_t)header, 8) ? last_offset(text, (size_t)header) : -1;
+    return last >= 0 && 8 + header + last == size ? WHOLE_YES : WHOLE_NO;
 }
 
 // The library writes the length when it flushes; more may follow until it closes the file.
@@ -151,14 +146,9 @@ static enum whole without_writer(int fd)
 
 enum whole whole_file(const char *path)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return WHOLE_NO;
-    enum whole result = whole_open(fd);
-    if (result == WHOLE_UNKNOWN || result == WHOLE_LIKELY)
-        result = without_writer(fd);
-    close(fd);
-    return result;
+    SCOPED(fs_close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    enum whole result = fd < 0 ? WHOLE_NO : whole_open(fd);
+    return result == WHOLE_UNKNOWN || result == WHOLE_LIKELY ? without_writer(fd) : result;
 }
 
 // ---- Whether a folder is whole
@@ -177,20 +167,11 @@ bool whole_is_temporary(const char *name)
 {
     static const char *const ends[] = {".tmp",  ".temp",    ".part",     ".partial", ".incomplete",
                                        ".lock", ".writing", ".inflight", "~"};
-    size_t len = strlen(name);
     bool found = strncmp(name, ".fare-tmp-", 10) == 0 || strncmp(name, "tmp-", 4) == 0 ||
                  strncmp(name, "tmp_", 4) == 0 || strncmp(name, ".tmp", 4) == 0;
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-        size_t end = strlen(ends[i]);
-        found |= len > end && strcmp(name + len - end, ends[i]) == 0;
-    }
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        found |= name[0] && text_ends(name + 1, ends[i]);
     return found;
-}
-
-static bool ends_in(const char *name, const char *end)
-{
-    size_t len = strlen(name), of = strlen(end);
-    return len >= of && strcmp(name + len - of, end) == 0;
 }
 
 // Every file that an index of shards names is there.
@@ -198,7 +179,8 @@ static bool shards_are_there(const char *folder, const char *index)
 {
     SCOPED(buf_release) struct buf text = {0}, path = {0};
     buf_printf(&path, "%s/%s", folder, index);
-    json_t *json = NULL, *shard;
+    json_auto_t *json = NULL;
+    json_t *shard;
     const char *name;
     if (fs_read(buf_str(&path), INDEX_MAX, &text, NULL) == 0)
         json = json_loadb(buf_str(&text), text.len, 0, NULL);
@@ -215,7 +197,6 @@ static bool shards_are_there(const char *folder, const char *index)
         good = access(buf_str(&path), R_OK) == 0;
         last = file;
     }
-    json_decref(json);
     return good;
 }
 
@@ -225,42 +206,37 @@ static void look_at_file(struct folder_seen *f, const char *folder, const char *
     f->state |= strcmp(name, "trainer_state.json") == 0;
     f->metadata |= strcmp(name, ".metadata") == 0;
     f->latest |= strcmp(name, "latest") == 0;
-    if (ends_in(name, ".index.json"))
+    if (text_ends(name, ".index.json"))
         f->broken |= !shards_are_there(folder, name);
-    bool text = ends_in(name, ".json") || ends_in(name, ".txt") || ends_in(name, ".md") ||
-                ends_in(name, ".yaml") || ends_in(name, ".model");
+    bool text = text_ends(name, ".json") || text_ends(name, ".txt") || text_ends(name, ".md") ||
+                text_ends(name, ".yaml") || text_ends(name, ".model");
     enum whole one = whole_file(path);
     struct stat st;
     bool empty = stat(path, &st) == 0 && st.st_size == 0;
     if (one == WHOLE_NO && !(text && empty))
-        f->broken |= !empty || ends_in(name, ".bin") || ends_in(name, ".pt") ||
-                     ends_in(name, ".safetensors") || ends_in(name, ".pth");
+        f->broken |= !empty || text_ends(name, ".bin") || text_ends(name, ".pt") ||
+                     text_ends(name, ".safetensors") || text_ends(name, ".pth");
     f->unknown |= one != WHOLE_YES && !text;
     f->weights |= one == WHOLE_YES;
 }
 
 static void walk(struct folder_seen *f, const char *path, int depth)
 {
-    DIR *dir = opendir(path);
-    const struct dirent *entry;
+    SCOPED(fs_close_folder) DIR *dir = opendir(path);
     f->broken |= !dir || depth > DEPTH_MAX;
-    while (dir && !f->broken && (entry = readdir(dir))) {
+    for (const char *name; !f->broken && (name = fs_next(dir));) {
         SCOPED(buf_release) struct buf below = {0};
         struct stat st;
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-            continue;
-        buf_printf(&below, "%s/%s", path, entry->d_name);
-        if (whole_is_temporary(entry->d_name) || lstat(buf_str(&below), &st) != 0 ||
+        buf_printf(&below, "%s/%s", path, name);
+        if (whole_is_temporary(name) || lstat(buf_str(&below), &st) != 0 ||
             ++f->files > WHOLE_FILES)
             f->broken = true;
         else if (S_ISDIR(st.st_mode))
             walk(f, buf_str(&below), depth + 1);
         else if (S_ISREG(st.st_mode))
-            look_at_file(f, path, entry->d_name, buf_str(&below));
+            look_at_file(f, path, name, buf_str(&below));
         f->broken |= below.failed;
     }
-    if (dir)
-        closedir(dir);
 }
 
 enum whole whole_folder(const char *path)
@@ -404,34 +380,23 @@ static void add_state(struct find_known *k, const struct stat *st, const char *n
 
 static void add_tree(struct finder *f, struct find_known *k, const char *path, int depth)
 {
-    DIR *dir = depth <= FIND_DEPTH_MAX ? opendir(path) : NULL;
-    const struct dirent *entry;
+    SCOPED(fs_close_folder) DIR *dir = depth <= FIND_DEPTH_MAX ? opendir(path) : NULL;
     uint64_t sum = 0; // whatever the order of the entries
     uint64_t outer = k->state;
-    while (dir && (entry = readdir(dir)) && f->entries < ENTRIES_MAX) {
+    for (const char *name; (name = fs_next(dir)) && f->entries < ENTRIES_MAX;) {
         SCOPED(buf_release) struct buf below = {0};
         struct stat st;
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-            continue;
         f->entries++;
         k->state = 0;
-        buf_printf(&below, "%s/%s", path, entry->d_name);
+        buf_printf(&below, "%s/%s", path, name);
         if (!below.failed && lstat(buf_str(&below), &st) == 0) {
-            add_state(k, &st, entry->d_name);
+            add_state(k, &st, name);
             if (S_ISDIR(st.st_mode))
                 add_tree(f, k, buf_str(&below), depth + 1);
         }
         sum += k->state;
     }
     k->state = mix(outer, sum);
-    if (dir)
-        closedir(dir);
-}
-
-static const char *last_part(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
 }
 
 static struct find_known *known_of(struct finder *f, const char *path)
@@ -444,7 +409,7 @@ static struct find_known *known_of(struct finder *f, const char *path)
     char *copy = text_copy(path, NULL);
     if (!copy)
         return NULL;
-    f->items[f->count] = (struct find_known){.path = copy, .step = find_step(last_part(path))};
+    f->items[f->count] = (struct find_known){.path = copy, .step = find_step(fs_name(path))};
     return &f->items[f->count++];
 }
 
@@ -485,7 +450,7 @@ static void note_item(struct finder *f, const char *path, const struct stat *st,
                       const struct beside *beside)
 {
     struct find_known *k = known_of(f, path);
-    bool named = beside->name && strcmp(beside->item, last_part(path)) == 0;
+    bool named = beside->name && strcmp(beside->item, fs_name(path)) == 0;
     if (!k || !keep_beside(k, named ? beside : NULL))
         return; // out of memory: the next look may have some
     uint64_t before = k->state;
@@ -519,12 +484,9 @@ static bool is_second_name(const struct finder *f, const char *path)
 static bool has_shards(struct finder *f, const char *path)
 {
     bool found = false;
-    DIR *dir = opendir(path);
-    const struct dirent *entry;
-    while (dir && !found && (entry = readdir(dir)) && f->entries++ < ENTRIES_MAX)
-        found = beside_is_shard(entry->d_name);
-    if (dir)
-        closedir(dir);
+    SCOPED(fs_close_folder) DIR *dir = opendir(path);
+    for (const char *name; !found && (name = fs_next(dir)) && f->entries++ < ENTRIES_MAX;)
+        found = beside_is_shard(name);
     return found;
 }
 
@@ -533,7 +495,7 @@ static void look_below(struct finder *f, const char *path, int depth);
 static void look_at(struct finder *f, const char *path, const struct beside *beside, int depth)
 {
     struct stat st;
-    const char *name = last_part(path);
+    const char *name = fs_name(path);
     if (stat(path, &st) != 0 || is_second_name(f, path))
         return;
     if (S_ISREG(st.st_mode) && is_file_name(name) && !(beside->name && !strcmp(name, beside->name)))
@@ -548,21 +510,18 @@ static void look_at(struct finder *f, const char *path, const struct beside *bes
 
 static void look_below(struct finder *f, const char *path, int depth)
 {
-    DIR *dir = depth <= FIND_DEPTH_MAX ? opendir(path) : NULL;
-    const struct dirent *entry;
+    SCOPED(fs_close_folder) DIR *dir = depth <= FIND_DEPTH_MAX ? opendir(path) : NULL;
     struct beside beside = {0};
     if (dir)
         (void)beside_read(path, &beside);
-    while (dir && (entry = readdir(dir)) && f->entries++ < ENTRIES_MAX) {
+    for (const char *name; (name = fs_next(dir)) && f->entries++ < ENTRIES_MAX;) {
         SCOPED(buf_release) struct buf below = {0};
-        if (entry->d_name[0] == '.' || whole_is_temporary(entry->d_name))
+        if (name[0] == '.' || whole_is_temporary(name))
             continue;
-        buf_printf(&below, "%s/%s", path, entry->d_name);
+        buf_printf(&below, "%s/%s", path, name);
         if (!below.failed)
             look_at(f, buf_str(&below), &beside, depth);
     }
-    if (dir)
-        closedir(dir);
 }
 
 static void release_item(struct find_known *k)
@@ -619,7 +578,7 @@ static enum whole judge(const struct find_known *k)
 {
     enum whole whole = k->folder ? whole_folder(k->path) : whole_file(k->path);
     if (!k->tracked)
-        return whole > WHOLE_UNKNOWN && k->folder && beside_is_awaited(last_part(k->path))
+        return whole > WHOLE_UNKNOWN && k->folder && beside_is_awaited(fs_name(k->path))
                    ? WHOLE_UNKNOWN
                    : whole;
     bool named = k->beside && k->beside->modified_ns >= k->newest_ns;
@@ -685,9 +644,9 @@ bool finder_same(struct finder *f, const struct find_item *item)
         return false;
     if (item->beside) {
         SCOPED(buf_release) struct buf folder = {0};
-        buf_add(&folder, item->path, (size_t)(last_part(item->path) - item->path));
+        buf_add(&folder, item->path, (size_t)(fs_name(item->path) - item->path));
         bool read = !folder.failed && beside_read(buf_str(&folder), &beside) &&
-                    strcmp(beside.item, last_part(item->path)) == 0;
+                    strcmp(beside.item, fs_name(item->path)) == 0;
         if (!read)
             return false;
     }
@@ -697,7 +656,7 @@ bool finder_same(struct finder *f, const struct find_item *item)
 
 const char *finder_place(const struct finder *f, const struct find_item *item, struct buf *out)
 {
-    size_t len = strlen(f->path), end = (size_t)(last_part(item->path) - item->path);
+    size_t len = strlen(f->path), end = (size_t)(fs_name(item->path) - item->path);
     if (strncmp(item->path, f->path, len) == 0 && item->path[len] == '/' && end > len + 1)
         buf_add(out, item->path + len + 1, end - len - 2);
     return buf_str(out);

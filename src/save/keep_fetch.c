@@ -6,7 +6,6 @@
 // link.
 #include "save/keep_parts.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -33,11 +32,15 @@ struct placing {
     int64_t deadline_ns;
 };
 
-static bool told(void *context, int64_t done_bytes)
+static void placing_release(struct placing *p)
 {
-    struct keep *keep = context;
-    return !keep->progress || keep->progress(keep->context, keep->doing,
-                                             keep->done_bytes + done_bytes, keep->total_bytes);
+    buf_release(&p->own), buf_release(&p->dir), buf_release(&p->root), buf_release(&p->final);
+}
+
+// Whether an answer may be another one a moment later.
+static bool not_whole(int rc)
+{
+    return rc == ERR_FORMAT || rc == ERR_MISSING;
 }
 
 static int path_of(const struct buf *root, const struct manifest_entry *entry, struct buf *path,
@@ -92,7 +95,7 @@ static int fetch_file(struct placing *p, const struct manifest_entry *entry, con
                                   .path = path,
                                   .bytes = entry->bytes,
                                   .parts = (const uint8_t(*)[SHA256_BYTES])entry->parts,
-                                  .progress = told,
+                                  .progress = keep_told,
                                   .context = p->keep};
         if (!take_file(p, entry, path)) {
             p->asks = true;
@@ -104,7 +107,7 @@ static int fetch_file(struct placing *p, const struct manifest_entry *entry, con
         }
     }
     p->keep->done_bytes += entry->bytes;
-    if (!told(p->keep, 0))
+    if (!keep_told(p->keep, 0))
         return err_set(err, ERR_FAIL, "stopped");
     if (chmod(path, entry->mode) != 0)
         return err_errno(err, errno, "cannot set the mode of '%s'", path);
@@ -155,32 +158,27 @@ static int set_modes(const struct placing *p, const struct buf *root, struct err
 // Removes what a cut fetch of another checkpoint left: what this one does not have.
 static int remove_others(const struct placing *p, const char *inner, struct err *err)
 {
-    struct buf path = {0}, child = {0};
-    int rc = 0;
+    SCOPED(buf_release) struct buf path = {0}, child = {0};
     buf_printf(&path, "%s%s%s", buf_str(&p->root), inner[0] ? "/" : "", inner);
-    DIR *dir = path.failed ? NULL : opendir(buf_str(&path));
-    for (struct dirent *item; dir && rc == 0 && (item = readdir(dir));) {
+    TRY(buf_check(&path, err));
+    SCOPED(fs_close_folder) DIR *dir = opendir(buf_str(&path));
+    for (const char *name; (name = fs_next(dir));) {
         struct stat st;
-        if (strcmp(item->d_name, ".") == 0 || strcmp(item->d_name, "..") == 0)
-            continue;
         buf_reset(&child);
-        buf_printf(&child, "%s%s%s", inner, inner[0] ? "/" : "", item->d_name);
+        buf_printf(&child, "%s%s%s", inner, inner[0] ? "/" : "", name);
+        TRY(buf_check(&child, err));
         const struct manifest_entry *entry = manifest_find(p->manifest, buf_str(&child), child.len);
-        if (child.failed || fstatat(dirfd(dir), item->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+        if (fstatat(dirfd(dir), name, &st, AT_SYMLINK_NOFOLLOW) != 0)
             continue;
         bool is_dir = S_ISDIR(st.st_mode);
         if (is_dir)
-            rc = remove_others(p, buf_str(&child), err);
-        if (rc == 0 && !(entry && is_dir == (entry->kind == MANIFEST_FOLDER)) &&
-            unlinkat(dirfd(dir), item->d_name, is_dir ? AT_REMOVEDIR : 0) != 0)
-            rc = err_errno(err, errno, "cannot remove '%s/%s'", buf_str(&p->root), buf_str(&child));
+            TRY(remove_others(p, buf_str(&child), err));
+        if (!(entry && is_dir == (entry->kind == MANIFEST_FOLDER)) &&
+            unlinkat(dirfd(dir), name, is_dir ? AT_REMOVEDIR : 0) != 0)
+            return err_errno(err, errno, "cannot remove '%s/%s'", buf_str(&p->root),
+                             buf_str(&child));
     }
-    if (dir)
-        closedir(dir);
-    if (rc == 0 && (path.failed || child.failed))
-        rc = err_memory(err);
-    buf_release(&path), buf_release(&child);
-    return rc;
+    return 0;
 }
 
 // ---- Where to
@@ -218,7 +216,7 @@ static int make_own(struct placing *p, struct err *err)
 {
     const char *own = buf_str(&p->own);
     struct stat st;
-    struct buf old = {0}, new = {0};
+    SCOPED(buf_release) struct buf old = {0}, new = {0};
     if (lstat(own, &st) == 0 &&
         (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 077)))
         fs_remove_tree(own);
@@ -227,13 +225,10 @@ static int make_own(struct placing *p, struct err *err)
         return err_errno(err, errno, "cannot create the folder '%s'", own);
     buf_printf(&old, "%s/old", own);
     buf_printf(&new, "%s/new", own);
-    int rc = old.failed || new.failed ? err_memory(err) : 0;
-    if (rc == 0) {
-        fs_remove_tree(buf_str(&old));
-        rc = fs_mkdirs_private(buf_str(&new), err);
-    }
-    buf_release(&old), buf_release(&new);
-    return rc;
+    TRY(buf_check(&old, err));
+    TRY(buf_check(&new, err));
+    fs_remove_tree(buf_str(&old));
+    return fs_mkdirs_private(buf_str(&new), err);
 }
 
 static int fetch_tree(struct placing *p, struct err *err)
@@ -256,9 +251,10 @@ static int move_in(struct placing *p, struct err *err)
 {
     SCOPED(buf_release) struct buf old = {0};
     const char *final = buf_str(&p->final);
+    int rc = 0;
     buf_printf(&old, "%s/old", buf_str(&p->own));
-    int rc = buf_check(&old, err);
-    if (rc == 0 && !p->manifest->file && rename(final, buf_str(&old)) != 0 && errno != ENOENT)
+    TRY(buf_check(&old, err));
+    if (!p->manifest->file && rename(final, buf_str(&old)) != 0 && errno != ENOENT)
         rc = err_errno(err, errno, "cannot replace '%s'", final);
     if (rc == 0 && rename(buf_str(&p->root), final) != 0)
         rc = err_errno(err, errno, "cannot put '%s' in place", final);
@@ -269,19 +265,18 @@ static int move_in(struct placing *p, struct err *err)
 // It says that the checkpoint is complete, so it comes last. A link of its name is replaced.
 static int write_beside(const struct placing *p, const struct buf *dir, struct err *err)
 {
-    struct buf path = {0}, new = {0};
+    SCOPED(buf_release) struct buf path = {0}, new = {0};
     const struct manifest *m = p->manifest;
     if (!m->beside)
         return 0;
     buf_printf(&new, "%s/beside", buf_str(&p->own));
     buf_printf(&path, "%s/%s", buf_str(dir), m->beside);
-    int rc = path.failed || new.failed ? err_memory(err) : 0;
-    if (rc == 0)
-        rc = fs_write(buf_str(&new), m->beside_text, strlen(m->beside_text), err);
-    if (rc == 0 && rename(buf_str(&new), buf_str(&path)) != 0)
-        rc = err_errno(err, errno, "cannot write '%s'", buf_str(&path));
-    buf_release(&path), buf_release(&new);
-    return rc;
+    TRY(buf_check(&path, err));
+    TRY(buf_check(&new, err));
+    TRY(fs_write(buf_str(&new), m->beside_text, strlen(m->beside_text), err));
+    if (rename(buf_str(&new), buf_str(&path)) != 0)
+        return err_errno(err, errno, "cannot write '%s'", buf_str(&path));
+    return 0;
 }
 
 static int place_tree(struct placing *p, const char *top, struct buf *notes, struct err *err)
@@ -316,6 +311,7 @@ static int keep_place(struct keep *keep, struct save *save, const char *top, cha
     TRY(keep_manifest(keep, save, deadline_ns, err));
     if (!save->ours)
         return err_set(err, ERR_FORMAT, "its manifest is of another job");
+    SCOPED(placing_release)
     struct placing p = {.keep = keep, .manifest = m, .deadline_ns = deadline_ns};
     bool below = m->place && m->place[0];
     buf_printf(&p.own, "%s/.fare", top);
@@ -325,17 +321,14 @@ static int keep_place(struct keep *keep, struct save *save, const char *top, cha
     keep->doing = "fetching";
     keep->done_bytes = 0;
     keep->total_bytes = manifest_bytes(m);
-    int rc = p.own.failed || p.dir.failed || p.root.failed || p.final.failed ? err_memory(err) : 0;
-    if (rc == 0)
-        rc = place_tree(&p, top, notes, err);
-    if ((rc == ERR_FORMAT || rc == ERR_MISSING) && !p.asks)
+    if (p.own.failed || p.dir.failed || p.root.failed || p.final.failed)
+        return err_memory(err);
+    int rc = place_tree(&p, top, notes, err);
+    if (not_whole(rc) && !p.asks)
         rc = err->code = ERR_IO; // this machine's fault: it says nothing about the checkpoint
-    if (rc == 0) {
-        *path = buf_take(m->beside ? &p.dir : p.moves ? &p.final : &p.root, err);
-        rc = *path ? 0 : ERR_MEMORY;
-    }
-    buf_release(&p.own), buf_release(&p.dir), buf_release(&p.root), buf_release(&p.final);
-    return rc;
+    TRY(rc);
+    *path = buf_take(m->beside ? &p.dir : p.moves ? &p.final : &p.root, err);
+    return *path ? 0 : ERR_MEMORY;
 }
 
 // ---- Finding the newest checkpoint that is whole. Where there are some and none can be used, the
@@ -375,12 +368,6 @@ static void pass_over(struct keep *keep, const struct save *found)
             keep->saves[i].counts = false;
             keep->saves[i].passed = keep->passed = true;
         }
-}
-
-// Whether an answer may be another one a moment later.
-static bool not_whole(int rc)
-{
-    return rc == ERR_FORMAT || rc == ERR_MISSING;
 }
 
 // When trying ends, and when fetching does: that may take hours, and is never cut for want of

@@ -79,6 +79,10 @@ struct keep {
     int64_t fetched_bytes; // over the network, whole files or not
 };
 
+// The progress of a save or a fetch (store_file.progress; `context` is the keep): `done_bytes` more
+// than what is done. False gives up.
+bool keep_told(void *context, int64_t done_bytes);
+
 // "saves/EEEEEEEEEE-NNNNNN/complete", "data/EEEEEEEEEE-NNNNNN/SHA256"
 void keep_name(const char *kind, int64_t epoch, int64_t number, const char *what,
                char out[STORE_NAME_BYTES]);

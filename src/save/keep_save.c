@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "save/keep_parts.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -16,6 +15,7 @@
 #include "base/array.h"
 #include "base/bounds.h"
 #include "base/clock.h"
+#include "base/fs.h"
 #include "base/parallel.h"
 #include "base/utf8.h"
 #include "save/lease.h"
@@ -94,27 +94,23 @@ int scan_hash(const char *path, int64_t bytes, uint8_t sum[SHA256_BYTES],
     struct stat st;
     struct hashing h = {.path = path, .bytes = bytes, .deadline_ns = deadline_ns, .scan = scan};
     *parts = NULL;
-    h.fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (h.fd < 0)
+    SCOPED(fs_close) int fd = h.fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
         return err_errno(err, errno, "cannot open '%s'", path);
-    h.piece = malloc(PIECE);
-    h.parts = calloc((size_t)store_part_count(bytes) + 1, SHA256_BYTES);
-    int rc = h.piece && h.parts ? 0 : err_memory(err);
-    if (rc == 0 && (fstat(h.fd, &st) != 0 || st.st_size != bytes))
-        rc = err_set(err, ERR_FORMAT, "'%s' changed its size while it was read", path);
-    if (rc == 0)
-        rc = hash_all(&h, err);
-    if (rc == 0) {
-        sha256_done(&h.whole, sum);
-        if (store_part_count(bytes) == 1) // the same bytes: they were added once
-            memcpy(sum, h.parts[0], SHA256_BYTES);
-        *parts = h.parts;
-    } else {
-        free(h.parts);
-    }
-    free(h.piece);
-    close(h.fd);
-    return rc;
+    SCOPED(free_pointer) uint8_t *piece = h.piece = malloc(PIECE);
+    SCOPED(free_pointer)
+    void *made = h.parts = calloc((size_t)store_part_count(bytes) + 1, SHA256_BYTES);
+    if (!piece || !made)
+        return err_memory(err);
+    if (fstat(fd, &st) != 0 || st.st_size != bytes)
+        return err_set(err, ERR_FORMAT, "'%s' changed its size while it was read", path);
+    TRY(hash_all(&h, err));
+    sha256_done(&h.whole, sum);
+    if (store_part_count(bytes) == 1) // the same bytes: they were added once
+        memcpy(sum, h.parts[0], SHA256_BYTES);
+    *parts = h.parts;
+    made = NULL;
+    return 0;
 }
 
 // ---- Memory of earlier scans
@@ -273,26 +269,21 @@ static int visit(const struct scan_walk *w, const char *path, const char *inner,
 static int scan_walk(const struct scan_walk *w, const char *path, const char *inner, int depth,
                      struct err *err)
 {
-    struct buf child = {0}, child_inner = {0};
-    int rc = 0;
-    DIR *dir = opendir(path);
+    SCOPED(buf_release) struct buf child = {0}, child_inner = {0};
+    SCOPED(fs_close_folder) DIR *dir = opendir(path);
     if (!dir)
         return err_errno(err, errno, "cannot open the folder '%s'", path);
-    for (struct dirent *item; rc == 0 && (item = readdir(dir));) {
-        const char *name = item->d_name;
-        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
-            strncmp(name, ".fare-tmp-", 10) == 0)
+    for (const char *name; (name = fs_next(dir));) {
+        if (strncmp(name, ".fare-tmp-", 10) == 0)
             continue;
         buf_reset(&child), buf_reset(&child_inner);
         buf_printf(&child, "%s/%s", path, name);
         buf_printf(&child_inner, "%s%s%s", inner, inner[0] ? "/" : "", name);
-        rc = child.failed || child_inner.failed
-                 ? err_memory(err)
-                 : visit(w, buf_str(&child), buf_str(&child_inner), depth, err);
+        TRY(buf_check(&child, err));
+        TRY(buf_check(&child_inner, err));
+        TRY(visit(w, buf_str(&child), buf_str(&child_inner), depth, err));
     }
-    closedir(dir);
-    buf_release(&child), buf_release(&child_inner);
-    return rc;
+    return 0;
 }
 
 static int by_path(const void *a, const void *b)
@@ -301,44 +292,34 @@ static int by_path(const void *a, const void *b)
                   ((const struct manifest_entry *)b)->path);
 }
 
-// Fills items, name and `file` of a zeroed manifest. ERR_FORMAT: a file changed while it was read.
-// Sockets, pipes and fare's own temporary files are left out; a link that leads out of the tree is
-// taken as the file it leads to.
+// Fills items, name and `file` of a zeroed manifest, which the caller releases. ERR_FORMAT: a file
+// changed while it was read. Sockets, pipes and fare's own temporary files are left out; a link
+// that leads out of the tree is taken as the file it leads to.
 static int scan_tree(struct tree_scan *scan, const char *path, int64_t deadline_ns,
                      struct manifest *m, struct err *err)
 {
     const struct scan_walk w = {scan, m, deadline_ns};
     struct stat st;
     size_t len = strlen(path);
-    *m = (struct manifest){0};
     while (len > 1 && path[len - 1] == '/')
         len--;
     SCOPED(buf_release) struct buf clean = {0};
     buf_add(&clean, path, len);
-    const char *slash = strrchr(buf_str(&clean), '/');
-    int rc = buf_check(&clean, err);
-    if (rc == 0) {
-        m->name = text_copy(slash ? slash + 1 : buf_str(&clean), err);
-        rc = m->name ? 0 : ERR_MEMORY;
-    }
-    if (rc == 0 && !manifest_path_fits(m->name))
-        rc = err_set(err, ERR_USAGE, "'%s' has no name to save it under", path);
-    if (rc == 0 && stat(path, &st) != 0)
-        rc = err_errno(err, errno, "cannot find the checkpoint '%s'", path);
-    if (rc == 0) {
-        m->file = !S_ISDIR(st.st_mode);
-        if (m->file && !S_ISREG(st.st_mode))
-            rc = err_set(err, ERR_USAGE, "'%s' is neither a file nor a folder", path);
-        else if (m->file)
-            rc = add_file(&w, path, "", &st, err);
-        else
-            rc = scan_walk(&w, buf_str(&clean), "", 0, err);
-    }
-    if (rc == 0 && m->count > 0)
+    TRY(buf_check(&clean, err));
+    m->name = text_copy(fs_name(buf_str(&clean)), err);
+    if (!m->name)
+        return ERR_MEMORY;
+    if (!manifest_path_fits(m->name))
+        return err_set(err, ERR_USAGE, "'%s' has no name to save it under", path);
+    if (stat(path, &st) != 0)
+        return err_errno(err, errno, "cannot find the checkpoint '%s'", path);
+    m->file = !S_ISDIR(st.st_mode);
+    if (m->file && !S_ISREG(st.st_mode))
+        return err_set(err, ERR_USAGE, "'%s' is neither a file nor a folder", path);
+    TRY(m->file ? add_file(&w, path, "", &st, err) : scan_walk(&w, buf_str(&clean), "", 0, err));
+    if (m->count > 0)
         qsort(m->items, m->count, sizeof *m->items, by_path);
-    if (rc != 0)
-        manifest_release(m);
-    return rc;
+    return 0;
 }
 
 // ---- Saving: manifest, then data, then the marker, then a look at the lease.
@@ -347,7 +328,7 @@ static int scan_tree(struct tree_scan *scan, const char *path, int64_t deadline_
 #define HELD_FILES    256 // most files held open
 #define HELD_SPACE    3   // times the checkpoint's size must be free on its disk
 
-static bool told(void *context, int64_t done_bytes)
+bool keep_told(void *context, int64_t done_bytes)
 {
     struct keep *keep = context;
     return !keep->progress || keep->progress(keep->context, keep->doing,
@@ -358,7 +339,7 @@ static bool told_hashing(void *context, int64_t more_bytes)
 {
     struct keep *keep = context;
     keep->done_bytes += more_bytes;
-    return told(context, 0);
+    return keep_told(context, 0);
 }
 
 // ---- Which data is there
@@ -373,9 +354,9 @@ static bool usable(const struct save *save)
 // Objects by the sum of their bytes.
 struct known_data {
     struct index sums;
-    struct {
-        const char *data;
-        bool there; // all of it, for sure
+    struct known_item {
+        const char *data; // null: it is new
+        bool there;       // all of it, for sure
     } * items;
     size_t cap;
 };
@@ -386,16 +367,24 @@ static void known_release(struct known_data *known)
     free(known->items);
 }
 
+static int known_number(struct known_data *known, const struct manifest_entry *entry,
+                        size_t *number, struct err *err)
+{
+    size_t before = known->sums.count;
+    TRY(array_grow(&known->items, before, &known->cap, sizeof *known->items, err));
+    TRY(index_number(&known->sums, (const char *)entry->sum, sizeof entry->sum, number, err));
+    if (*number == before)
+        known->items[before] = (struct known_item){0};
+    return 0;
+}
+
 static int known_add(struct known_data *known, const struct manifest_entry *entry, bool there,
                      struct err *err)
 {
-    size_t number, before = known->sums.count;
-    TRY(array_grow(&known->items, before, &known->cap, sizeof *known->items, err));
-    TRY(index_number(&known->sums, (const char *)entry->sum, sizeof entry->sum, &number, err));
-    if (number < before && known->items[number].there)
-        return 0;
-    known->items[number].data = entry->data;
-    known->items[number].there = there;
+    size_t number;
+    TRY(known_number(known, entry, &number, err));
+    if (!known->items[number].there)
+        known->items[number] = (struct known_item){entry->data, there};
     return 0;
 }
 
@@ -415,31 +404,27 @@ static int known_fill(struct known_data *known, const struct keep *keep, const s
 // checkpoint has get an object of this one.
 static int place_all(struct keep *keep, struct save *self, bool *skip, struct err *err)
 {
-    struct known_data known = {0};
-    int rc = known_fill(&known, keep, self, err);
-    for (size_t i = 0; rc == 0 && i < self->manifest.count; i++) {
+    SCOPED(known_release) struct known_data known = {0};
+    TRY(known_fill(&known, keep, self, err));
+    for (size_t i = 0; i < self->manifest.count; i++) {
         struct manifest_entry *entry = &self->manifest.items[i];
         char name[STORE_NAME_BYTES], sum[SHA256_HEX_BYTES];
-        size_t number, before = known.sums.count;
+        size_t number;
         if (entry->kind != MANIFEST_FILE)
             continue;
-        rc = array_grow(&known.items, before, &known.cap, sizeof *known.items, err);
-        if (rc == 0)
-            rc = index_number(&known.sums, (const char *)entry->sum, sizeof entry->sum, &number,
-                              err);
-        if (rc != 0)
-            break;
+        TRY(known_number(&known, entry, &number, err));
+        struct known_item *item = &known.items[number];
         sha256_hex(entry->sum, sum);
         keep_name("data", self->epoch, self->number, sum, name);
+        char *data = text_copy(item->data ? item->data : name, err);
         free(entry->data);
-        entry->data = text_copy(number < before ? known.items[number].data : name, err);
-        skip[i] = number < before && known.items[number].there;
-        known.items[number].data = entry->data;
-        known.items[number].there = true; // the same bytes again in this tree are not sent twice
-        rc = entry->data ? 0 : ERR_MEMORY;
+        entry->data = data;
+        skip[i] = item->there;
+        *item = (struct known_item){data, true}; // not sent again for another file of this tree
+        if (!data)
+            return ERR_MEMORY;
     }
-    known_release(&known);
-    return rc;
+    return 0;
 }
 
 // ---- Holding
@@ -522,7 +507,7 @@ static int send_entry(struct sending *s, const struct manifest_entry *entry, boo
                               .path = buf_str(&path),
                               .bytes = entry->bytes,
                               .parts = (const uint8_t(*)[SHA256_BYTES])entry->parts,
-                              .progress = alone ? told : NULL,
+                              .progress = alone ? keep_told : NULL,
                               .context = s->keep};
     int rc = buf_check(&path, err);
     if (rc == 0)
@@ -556,7 +541,7 @@ static void send_small(void *context, int64_t from, int64_t to)
         int rc = send_entry(s, entry, false, &moved, &err);
         pthread_mutex_lock(&s->lock);
         account(s, entry, rc, moved, &err);
-        if (s->rc == 0 && !told(s->keep, 0)) {
+        if (s->rc == 0 && !keep_told(s->keep, 0)) {
             s->rc = err_set(&s->err, ERR_FAIL, "stopped");
             atomic_store(&s->stop, true);
         }
@@ -623,16 +608,14 @@ static int write_manifest(struct keep *keep, struct save *self, int64_t deadline
     char name[STORE_NAME_BYTES];
     SCOPED(buf_release) struct buf text = {0};
     keep_name("saves", self->epoch, self->number, "manifest", name);
-    int rc = manifest_write(&self->manifest, &text, err);
-    if (rc == 0 && text.len > BOUND_MANIFEST)
-        rc = err_set(err, ERR_FAIL, "it has too many files or parts: its list is over %zu MiB",
-                     BOUND_MANIFEST / BOUND_MIB);
-    if (rc == 0) {
-        sha256_hex_of(text.data, text.len, self->sum);
-        rc = store_put(keep->store, name, text.data, text.len, deadline_ns, err);
-    }
-    self->has_manifest |= rc == 0;
-    return rc;
+    TRY(manifest_write(&self->manifest, &text, err));
+    if (text.len > BOUND_MANIFEST)
+        return err_set(err, ERR_FAIL, "it has too many files or parts: its list is over %zu MiB",
+                       BOUND_MANIFEST / BOUND_MIB);
+    sha256_hex_of(text.data, text.len, self->sum);
+    TRY(store_put(keep->store, name, text.data, text.len, deadline_ns, err));
+    self->has_manifest = true;
+    return 0;
 }
 
 static int write_marker(struct keep *keep, struct save *self, int64_t deadline_ns, struct err *err)
@@ -763,26 +746,22 @@ int keep_save(struct keep *keep, const struct keep_source *source, struct keep_s
               struct buf *notes, int64_t deadline_ns, struct err *err)
 {
     SCOPED(manifest_release) struct manifest m = {0};
-    struct held_files held = {0};
+    SCOPED(held_release) struct held_files held = {0};
     struct save *self = NULL;
     *saved = (struct keep_saved){0};
     if (!keep->lease)
         return err_set(err, ERR_FAIL, "checkpoints are saved under a lease only");
     TRY(lease_check(keep->lease, err));
-    int rc = save_describe(keep, source, &m, &held, saved, deadline_ns, err);
-    if (rc == 0)
-        rc = load_earlier(keep, deadline_ns, err);
-    if (rc == 0 && (self = same_as_newest(keep, &m, true))) {
+    TRY(save_describe(keep, source, &m, &held, saved, deadline_ns, err));
+    TRY(load_earlier(keep, deadline_ns, err));
+    self = same_as_newest(keep, &m, true);
+    if (self) {
         saved->same = true;
-        rc = lease_confirm(keep->lease, deadline_ns, err);
-    } else if (rc == 0) {
-        rc = choose(keep, &m, &self, err);
-        if (rc == 0)
-            rc = write_save(keep, self, source, &held, saved, deadline_ns, err);
+        TRY(lease_confirm(keep->lease, deadline_ns, err));
+    } else {
+        TRY(choose(keep, &m, &self, err));
+        TRY(write_save(keep, self, source, &held, saved, deadline_ns, err));
     }
-    held_release(&held);
-    if (rc != 0)
-        return rc;
     keep_entry_of(self, &saved->entry);
     if (!saved->same)
         keep_prune(keep, notes, deadline_ns);

@@ -100,9 +100,8 @@ static bool beside_is_name(const char *name)
 
 bool beside_is_shard(const char *name)
 {
-    size_t len = strlen(name);
     return strncmp(name, "mp_rank_", 8) == 0 || strstr(name, "zero_pp_rank_") != NULL ||
-           (len > 7 && strcmp(name + len - 7, ".distcp") == 0);
+           (name[0] && text_ends(name + 1, ".distcp"));
 }
 
 bool beside_is_awaited(const char *name)

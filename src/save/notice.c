@@ -13,6 +13,7 @@
 #include "base/bounds.h"
 #include "base/clock.h"
 #include "base/http.h"
+#include "base/parallel.h"
 #include "save/notice_source.h"
 
 #define METADATA_URL "http://169.254.169.254"
@@ -198,22 +199,14 @@ static int add_words(struct notices *n, const struct notices_options *o, struct 
 
 static int start(struct watched *w, struct err *err)
 {
-    pthread_attr_t attributes;
-    sigset_t all, before;
     w->asker.base = w->all->base;
     w->asker.value = w->value;
     w->asker.stop = &w->all->stop;
     if (!w->source->ask)
         return 0;
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    sigfillset(&all); // signals are for the runner's thread
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int rc = pthread_create(&w->thread, &attributes, watch, w);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
-    w->started = rc == 0;
-    return rc == 0 ? 0 : err_errno(err, rc, "cannot start a thread");
+    TRY(thread_start(&w->thread, STACK_BYTES, watch, w, err));
+    w->started = true;
+    return 0;
 }
 
 static int make(struct notices **out, const struct notices_options *o, struct err *err)

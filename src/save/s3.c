@@ -260,7 +260,7 @@ static int set_place(struct s3 *s3, const char *place, struct err *err)
                 bucket);
         return err_hint(err, "it has 3 to 63 letters, digits, '-', '.' or '_'");
     }
-    struct buf name = {0}, prefix = {0};
+    SCOPED(buf_release) struct buf name = {0}, prefix = {0};
     bool fits = true;
     buf_add(&name, bucket, len);
     while (slash && *slash == '/')
@@ -271,11 +271,9 @@ static int set_place(struct s3 *s3, const char *place, struct err *err)
         if (*p != '/' || (p[1] && p[1] != '/')) // one slash between two parts, none at the end
             buf_addc(&prefix, *p);
     }
-    if (!fits || prefix.len > 500) {
-        buf_release(&name), buf_release(&prefix);
+    if (!fits || prefix.len > 500)
         return err_set(err, ERR_USAGE, "the prefix of '%.200s' has unfit characters or is too long",
                        place);
-    }
     if (prefix.len > 0)
         buf_addc(&prefix, '/');
     s3->bucket = buf_take(&name, err);
@@ -301,10 +299,10 @@ static int set_address(struct s3 *s3, const struct store_options *o,
     const char *region =
         first_of(o->region, getenv("AWS_REGION"), getenv("AWS_DEFAULT_REGION"), profile->region);
     region = region ? region : "us-east-1";
+    bool fits = strlen(region) < sizeof s3->region;
     for (const char *p = region; *p; p++)
-        if (!isalnum((unsigned char)*p) && *p != '-')
-            return err_set(err, ERR_USAGE, "'%.60s' is not a region", region);
-    if (strlen(region) >= sizeof s3->region)
+        fits &= isalnum((unsigned char)*p) || *p == '-';
+    if (!fits)
         return err_set(err, ERR_USAGE, "'%.60s' is not a region", region);
     snprintf(s3->region, sizeof s3->region, "%s", region);
     snprintf(s3->sigv4, sizeof s3->sigv4, "aws:amz:%s:s3", region);
@@ -318,14 +316,14 @@ static int set_address(struct s3 *s3, const struct store_options *o,
         http_shown(given, clean);
         buf_adds(&shown, clean);
         buf_printf(&base, "%.*s/%s", (int)len, given, s3->bucket);
-    } else if (strchr(s3->bucket, '.') ||
-               strchr(s3->bucket, '_')) { // no certificate fits that name
-        buf_printf(&base, "https://s3.%s.amazonaws.com/%s", region, s3->bucket);
     } else {
-        buf_printf(&base, "https://%s.s3.%s.amazonaws.com", s3->bucket, region);
-    }
-    if (!given)
+        bool in_path = strpbrk(s3->bucket, "._"); // no certificate fits that name
         buf_printf(&shown, "Amazon S3 in %s", region);
+        buf_printf(&base,
+                   in_path ? "https://s3.%2$s.amazonaws.com/%1$s"
+                           : "https://%1$s.s3.%2$s.amazonaws.com",
+                   s3->bucket, region);
+    }
     s3->base = buf_take(&base, err);
     s3->shown = buf_take(&shown, err);
     return s3->base && s3->shown ? 0 : ERR_MEMORY;
@@ -355,6 +353,16 @@ static int set_certificates(struct s3 *s3, const struct s3_profile *profile, str
                      from_profile ? "ca_bundle of the profile" : "AWS_CA_BUNDLE");
 }
 
+static int set_all(struct s3 *s3, const char *place, const struct store_options *o,
+                   struct s3_profile *profile, struct err *err)
+{
+    TRY(set_place(s3, place, err));
+    TRY(s3_keys_find(&s3->keys, profile, err));
+    TRY(set_address(s3, o, profile, err));
+    TRY(set_metadata(s3, o, err));
+    return set_certificates(s3, profile, err);
+}
+
 int s3_open(struct s3 **out, const char *place, const struct store_options *options,
             struct err *err)
 {
@@ -368,15 +376,7 @@ int s3_open(struct s3 **out, const char *place, const struct store_options *opti
     s3->stall_ms = o.stall_ms ? o.stall_ms : STALL_MS;
     s3->pause_ms = o.pause_ms;
     s3->parallel = o.parallel ? o.parallel : PARALLEL;
-    int rc = set_place(s3, place, err);
-    if (rc == 0)
-        rc = s3_keys_find(&s3->keys, &profile, err);
-    if (rc == 0)
-        rc = set_address(s3, &o, &profile, err);
-    if (rc == 0)
-        rc = set_metadata(s3, &o, err);
-    if (rc == 0)
-        rc = set_certificates(s3, &profile, err);
+    int rc = set_all(s3, place, &o, &profile, err);
     explicit_bzero(&profile, sizeof profile);
     if (rc != 0)
         s3_free(s3);
@@ -523,13 +523,10 @@ static int ask_once(struct s3 *s3, const struct s3_request *r, const char *url,
 
 static void url_of(const struct s3 *s3, const struct s3_request *r, struct buf *url)
 {
-    buf_adds(url, s3->base);
+    buf_printf(url, "%s/", s3->base);
     if (r->name) {
-        buf_addc(url, '/');
         s3_encode(s3->prefix, true, url);
         s3_encode(r->name, true, url);
-    } else {
-        buf_addc(url, '/');
     }
     if (r->query)
         buf_printf(url, "?%s", r->query);

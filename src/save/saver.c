@@ -2,13 +2,11 @@
 #include "save/saver.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
+#include "base/parallel.h"
 #include "advise/spot/policy.h"
 
 #define LOOK_NS        (1 * NS_PER_S)   // between two looks
@@ -216,14 +214,9 @@ static bool saver_look(struct saver *s, const struct wanted *w)
 
 static void wait(struct saver *s, int64_t ns)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    int64_t at_ns = until.tv_sec * NS_PER_S + until.tv_nsec + ns;
-    until.tv_sec = at_ns / NS_PER_S;
-    until.tv_nsec = at_ns % NS_PER_S;
     pthread_mutex_lock(&s->lock);
     if (!s->stop && !s->final)
-        pthread_cond_timedwait(&s->wake, &s->lock, &until);
+        (void)moment_wait(&s->wake, &s->lock, clock_now_ns() + ns);
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -263,8 +256,6 @@ static void *saver_work(void *context)
 
 int saver_start(struct saver **out, const struct saver_options *options, struct err *err)
 {
-    pthread_condattr_t monotonic;
-    sigset_t all, before;
     struct saver *s = calloc(1, sizeof *s);
     *out = s;
     if (!s)
@@ -273,16 +264,10 @@ int saver_start(struct saver **out, const struct saver_options *options, struct 
     s->state.step = -1;
     s->state.every_ns = best_interval(s);
     pthread_mutex_init(&s->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&s->wake, &monotonic);
-    pthread_condattr_destroy(&monotonic);
-    sigfillset(&all); // signals are for the runner's thread
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int rc = pthread_create(&s->thread, NULL, saver_work, s);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    s->started = rc == 0;
-    return rc == 0 ? 0 : err_errno(err, rc, "cannot start a thread");
+    moment_init(&s->wake);
+    TRY(thread_start(&s->thread, 0, saver_work, s, err));
+    s->started = true;
+    return 0;
 }
 
 void saver_state(struct saver *s, struct saver_state *out)

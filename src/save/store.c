@@ -9,13 +9,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/array.h"
 #include "base/bounds.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/parallel.h"
 #include "base/rng.h"
 #include "save/store_kind.h"
 
@@ -109,12 +109,7 @@ static void watch(struct part_pool *pool)
 {
     const struct store_file *file = pool->work->file;
     while (pool->running > 0) {
-        struct timespec until;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_nsec += REPORT_MS * NS_PER_MS;
-        until.tv_sec += until.tv_nsec / NS_PER_S;
-        until.tv_nsec %= NS_PER_S;
-        pthread_cond_timedwait(&pool->moved, &pool->lock, &until);
+        (void)moment_wait(&pool->moved, &pool->lock, clock_now_ns() + REPORT_MS * NS_PER_MS);
         int64_t done = pool->done_bytes;
         pthread_mutex_unlock(&pool->lock);
         bool go_on = !file->progress || file->progress(file->context, done);
@@ -130,7 +125,6 @@ static void watch(struct part_pool *pool)
 int store_work(const struct store_work *work, struct err *err)
 {
     pthread_t threads[THREADS_MAX];
-    pthread_condattr_t steady;
     struct part_pool pool = {.work = work};
     int started = 0, wanted = work->threads < THREADS_MAX ? work->threads : THREADS_MAX;
     int64_t open = 0;
@@ -140,9 +134,7 @@ int store_work(const struct store_work *work, struct err *err)
     }
     wanted = open < wanted ? (int)open : wanted;
     pthread_mutex_init(&pool.lock, NULL);
-    pthread_condattr_init(&steady);
-    pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
-    pthread_cond_init(&pool.moved, &steady);
+    moment_init(&pool.moved);
     pthread_mutex_lock(&pool.lock);
     while (started < wanted && pthread_create(&threads[started], NULL, part_thread, &pool) == 0)
         started++, pool.running++;
@@ -153,7 +145,6 @@ int store_work(const struct store_work *work, struct err *err)
     for (int i = 0; i < started; i++)
         pthread_join(threads[i], NULL);
     pthread_cond_destroy(&pool.moved);
-    pthread_condattr_destroy(&steady);
     pthread_mutex_destroy(&pool.lock);
     if (pool.rc != 0 && err && !err->code)
         *err = pool.err;
@@ -359,9 +350,7 @@ static int try_exclusive(struct store *store, bool *exclusive, int64_t deadline_
             *err = (struct err){0};
         rc = 0;
     }
-    int removed =
-        store_delete(store, name, deadline_ns, &why); // it holds one byte: not worth failing
-    (void)removed;
+    (void)!store_delete(store, name, deadline_ns, &why); // it holds one byte: not worth failing
     return rc;
 }
 

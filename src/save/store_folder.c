@@ -3,7 +3,6 @@
 //
 // A file that is being sent grows as NAME.part, which the next try continues, each part compared
 // with its sum. Two machines that send the same contents write the same bytes to the same places.
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -114,14 +113,11 @@ static int sync_parent(const char *path, struct err *err)
 {
     char dir[PATH_MAX];
     snprintf(dir, sizeof dir, "%.*s", (int)(strrchr(path, '/') - path), path);
-    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    SCOPED(fs_close) int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     // Some network file systems have no fsync for folders; their rename is already durable.
-    int rc = fd >= 0 && (fsync(fd) == 0 || errno == EINVAL || errno == EROFS)
-                 ? 0
-                 : err_errno(err, errno, "cannot write the folder '%s'", dir);
-    if (fd >= 0)
-        close(fd);
-    return rc;
+    if (fd >= 0 && (fsync(fd) == 0 || errno == EINVAL || errno == EROFS))
+        return 0;
+    return err_errno(err, errno, "cannot write the folder '%s'", dir);
 }
 
 static int folder_get(void *state, const char *name, size_t max, struct buf *out,
@@ -138,20 +134,15 @@ static int folder_put(void *state, const char *name, const void *bytes, size_t l
                       int64_t deadline_ns, struct err *err)
 {
     char path[PATH_MAX];
-    int rc = 0;
     (void)deadline_ns;
     TRY(path_of(state, name, "", path, err));
-    for (int i = 0; i < STORE_TRIES; i++) {
+    for (int i = 1;; i++) {
         struct err why = {0};
         TRY(make_parent(path, err));
-        rc = fs_write_private(path, bytes, len, &why);
-        if (rc != ERR_MISSING || i + 1 == STORE_TRIES) {
-            if (rc != 0)
-                err_pass(err, rc, &why);
-            return rc;
-        }
+        int rc = fs_write_private(path, bytes, len, &why);
+        if (rc != ERR_MISSING || i == STORE_TRIES)
+            return rc == 0 ? 0 : err_pass(err, rc, &why);
     }
-    return rc;
 }
 
 // Where the file system has no hard links. A machine that dies in between leaves a file that is
@@ -159,15 +150,14 @@ static int folder_put(void *state, const char *name, const void *bytes, size_t l
 static int create_bare(const char *path, const void *bytes, size_t len, bool *created,
                        struct err *err)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    SCOPED(fs_close) int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     *created = fd >= 0;
     if (fd < 0)
         return errno == EEXIST ? 0 : err_errno(err, errno, "cannot create '%s'", path);
-    int rc = fs_write_fd(fd, bytes, len, path, err);
-    if (rc == 0 && fsync(fd) != 0)
-        rc = err_errno(err, errno, "cannot write '%s' to the disk", path);
-    close(fd);
-    return rc == 0 ? sync_parent(path, err) : rc;
+    TRY(fs_write_fd(fd, bytes, len, path, err));
+    if (fsync(fd) != 0)
+        return err_errno(err, errno, "cannot write '%s' to the disk", path);
+    return sync_parent(path, err);
 }
 
 // link() gives the name to one only, on NFS too. What is linked is whole and on the disk.
@@ -219,12 +209,6 @@ static int folder_remove(void *state, const char *name, int64_t deadline_ns, str
 
 // ---- Lists
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t len = strlen(text), tail = strlen(end);
-    return len >= tail && strcmp(text + len - tail, end) == 0;
-}
-
 static int walk(const struct folder_store *folder, const char *dir, const char *under, int depth,
                 struct store_list *list, struct err *err);
 
@@ -251,21 +235,16 @@ static int walk(const struct folder_store *folder, const char *dir, const char *
                 struct store_list *list, struct err *err)
 {
     char path[PATH_MAX], name[STORE_NAME_BYTES];
-    int rc = 0;
     TRY(path_of(folder, dir, "", path, err));
-    DIR *open = opendir(path);
+    SCOPED(fs_close_folder) DIR *open = opendir(path);
     if (!open)
         return errno == ENOENT ? 0 : err_errno(err, errno, "cannot list '%s'", path);
-    errno = 0;
-    for (struct dirent *entry; rc == 0 && (entry = readdir(open)); errno = 0) {
-        int len = snprintf(name, sizeof name, "%s%s%s", dir, dir[0] ? "/" : "", entry->d_name);
-        if (len < (int)sizeof name && store_name_fits(name) && !ends_with(name, UNFINISHED))
-            rc = visit(folder, name, under, depth, list, err);
+    for (const char *inner; (inner = fs_next(open));) {
+        int len = snprintf(name, sizeof name, "%s%s%s", dir, dir[0] ? "/" : "", inner);
+        if (len < (int)sizeof name && store_name_fits(name) && !text_ends(name, UNFINISHED))
+            TRY(visit(folder, name, under, depth, list, err));
     }
-    if (rc == 0 && errno != 0)
-        rc = err_errno(err, errno, "cannot list '%s'", path);
-    closedir(open);
-    return rc;
+    return errno == 0 ? 0 : err_errno(err, errno, "cannot list '%s'", path);
 }
 
 static int by_name(const void *a, const void *b)
@@ -405,7 +384,7 @@ static int folder_send(void *state, struct store_file *file, int64_t deadline_ns
         return 0;
     TRY(path_of(state, file->name, "", path, err));
     TRY(path_of(state, file->name, UNFINISHED, part, err));
-    int from = open(file->path, O_RDONLY | O_CLOEXEC);
+    SCOPED(fs_close) int from = open(file->path, O_RDONLY | O_CLOEXEC);
     if (from < 0)
         return err_errno(err, errno, "cannot open '%s'", file->path);
     struct copy c = {.file = file,
@@ -421,7 +400,6 @@ static int folder_send(void *state, struct store_file *file, int64_t deadline_ns
             unlink(part); // the job may need the room
         close(c.to);
     }
-    close(from);
     file->sent_bytes = c.moved;
     return rc == 0 ? put_in_place(state, file, part, path, err) : rc;
 }
@@ -430,36 +408,30 @@ static int folder_fetch(void *state, struct store_file *file, int64_t deadline_n
 {
     char path[PATH_MAX];
     struct stat st;
-    struct fs_writer writer = {0};
+    SCOPED(fs_abandon) struct fs_writer writer = {0};
     TRY(path_of(state, file->name, "", path, err));
-    int from = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    SCOPED(fs_close) int from = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (from < 0)
         return err_errno(err, errno, "cannot open '%s'", path);
-    int rc = fstat(from, &st) == 0 ? 0 : err_errno(err, errno, "cannot read '%s'", path);
-    if (rc == 0 && !S_ISREG(st.st_mode))
-        rc = err_set(err, ERR_FORMAT, "'%s' is not a file", path);
-    if (rc == 0 && st.st_size != file->bytes)
-        rc = err_set(err, ERR_FORMAT, "'%s' has %lld bytes instead of %lld", path,
-                     (long long)st.st_size, (long long)file->bytes);
-    if (rc == 0)
-        rc = store_local(fs_begin(&writer, file->path, 0600, err), err);
-    if (rc == 0) {
-        struct copy c = {.file = file,
-                         .from = from,
-                         .to = writer.fd,
-                         .from_path = path,
-                         .to_path = file->path,
-                         .deadline_ns = deadline_ns,
-                         .damaged = true};
-        rc = copy_all(&c, err);
-        file->sent_bytes = c.moved;
-        if (rc == 0)
-            rc = store_local(fs_commit(&writer, err), err);
-        else
-            fs_abandon(&writer);
-    }
-    close(from);
-    return rc;
+    if (fstat(from, &st) != 0)
+        return err_errno(err, errno, "cannot read '%s'", path);
+    if (!S_ISREG(st.st_mode))
+        return err_set(err, ERR_FORMAT, "'%s' is not a file", path);
+    if (st.st_size != file->bytes)
+        return err_set(err, ERR_FORMAT, "'%s' has %lld bytes instead of %lld", path,
+                       (long long)st.st_size, (long long)file->bytes);
+    TRY(store_local(fs_begin(&writer, file->path, 0600, err), err));
+    struct copy c = {.file = file,
+                     .from = from,
+                     .to = writer.fd,
+                     .from_path = path,
+                     .to_path = file->path,
+                     .deadline_ns = deadline_ns,
+                     .damaged = true};
+    int rc = copy_all(&c, err);
+    file->sent_bytes = c.moved;
+    TRY(rc);
+    return store_local(fs_commit(&writer, err), err);
 }
 
 static int folder_forget(void *state, const char *name, int64_t deadline_ns, struct err *err)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // A store in a bucket: objects, lists, downloads and uploads.
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -39,14 +38,6 @@ static void bucket_rest(void *state)
     s3_rest(state);
 }
 
-// A request whose answer does not matter beyond success.
-static int plain(struct s3 *s3, const struct s3_request *request, const char *doing,
-                 struct err *err)
-{
-    SCOPED(http_call_release) struct http_call call = {0};
-    return s3_must(s3, request, doing, &call, err);
-}
-
 static int bucket_get(void *state, const char *name, size_t max, struct buf *out,
                       int64_t deadline_ns, struct err *err)
 {
@@ -58,27 +49,25 @@ static int bucket_get(void *state, const char *name, size_t max, struct buf *out
         &(struct s3_request){.name = name, .max_bytes = max + 65536, .deadline_ns = deadline_ns},
         doing, &call, &why);
     if (call.too_long || (rc == 0 && call.answer.len > max))
-        rc = err_set(err, ERR_FORMAT, "'%s' is larger than %zu bytes", name, max);
-    else if (rc != 0 && err && !err->code)
-        *err = why;
-    if (rc == 0) {
-        buf_add(out, buf_str(&call.answer), call.answer.len);
-        rc = buf_check(out, err);
-    }
-    return rc;
+        return err_set(err, ERR_FORMAT, "'%s' is larger than %zu bytes", name, max);
+    if (rc != 0)
+        return err_pass(err, rc, &why);
+    buf_add(out, buf_str(&call.answer), call.answer.len);
+    return buf_check(out, err);
 }
 
 static int bucket_put(void *state, const char *name, const void *bytes, size_t len,
                       int64_t deadline_ns, struct err *err)
 {
+    SCOPED(http_call_release) struct http_call call = {0};
     DOING(doing, "write", name);
-    return plain(state,
-                 &(struct s3_request){.method = "PUT",
-                                      .name = name,
-                                      .body = bytes,
-                                      .body_len = len,
-                                      .deadline_ns = deadline_ns},
-                 doing, err);
+    return s3_must(state,
+                   &(struct s3_request){.method = "PUT",
+                                        .name = name,
+                                        .body = bytes,
+                                        .body_len = len,
+                                        .deadline_ns = deadline_ns},
+                   doing, &call, err);
 }
 
 static int bucket_create(void *state, const char *name, const void *bytes, size_t len,
@@ -237,60 +226,53 @@ static int fetch_part(void *context, int64_t index, void *buffer, const atomic_b
     int64_t at = index * store_part_bytes(d->file->bytes);
     int64_t len = store_part_len(d->file->bytes, index);
     char range[80];
-    int rc = 0;
-    bool right = false;
     DOING(doing, "fetch", d->file->name);
     (void)buffer;
     snprintf(range, sizeof range, "Range: bytes=%lld-%lld", (long long)at,
              (long long)(at + len - 1));
-    for (int i = 0; rc == 0 && !right && i < 2; i++) {
+    for (int i = 0; i < 2; i++) {
         SCOPED(http_call_release) struct http_call call = {0};
-        rc = s3_must(d->s3,
-                     &(struct s3_request){.name = d->file->name,
-                                          .header = range,
-                                          .max_bytes = (size_t)len + 65536,
-                                          .stop = stop,
-                                          .deadline_ns = d->deadline_ns},
-                     doing, &call, err);
-        right = rc == 0 && call.answer.len == (size_t)len &&
-                store_part_right(d->file, index, buf_str(&call.answer));
-        if (right)
-            rc = store_write_at(d->fd, call.answer.data, len, at, d->file->path, err);
-    }
-    if (rc == 0 && !right)
-        rc = err_set(err, ERR_FORMAT, "part %lld of '%s' has not the bytes that were saved",
-                     (long long)index + 1, d->file->name);
-    if (rc == 0)
+        TRY(s3_must(d->s3,
+                    &(struct s3_request){.name = d->file->name,
+                                         .header = range,
+                                         .max_bytes = (size_t)len + 65536,
+                                         .stop = stop,
+                                         .deadline_ns = d->deadline_ns},
+                    doing, &call, err));
+        if (call.answer.len != (size_t)len ||
+            !store_part_right(d->file, index, buf_str(&call.answer)))
+            continue;
+        TRY(store_write_at(d->fd, call.answer.data, len, at, d->file->path, err));
         atomic_fetch_add(&d->got, len);
-    return rc;
+        return 0;
+    }
+    return err_set(err, ERR_FORMAT, "part %lld of '%s' has not the bytes that were saved",
+                   (long long)index + 1, d->file->name);
 }
 
 static int bucket_fetch(void *state, struct store_file *file, int64_t deadline_ns, struct err *err)
 {
     int64_t bytes = 0, count = store_part_count(file->bytes);
-    struct fs_writer writer = {0};
+    SCOPED(fs_abandon) struct fs_writer writer = {0};
     TRY(bucket_size(state, file->name, &bytes, deadline_ns, err));
     if (bytes != file->bytes)
         return err_set(err, ERR_FORMAT, "'%s' has %lld bytes instead of %lld", file->name,
                        (long long)bytes, (long long)file->bytes);
     TRY(store_local(fs_begin(&writer, file->path, 0600, err), err));
     struct download d = {.s3 = state, .file = file, .deadline_ns = deadline_ns, .fd = writer.fd};
-    bool *done = calloc((size_t)count + 1, sizeof *done);
-    int rc = !done ? err_memory(err)
-                   : store_work(&(struct store_work){.file = file,
-                                                     .count = count,
-                                                     .done = done,
-                                                     .threads = s3_parallel(state),
-                                                     .one = fetch_part,
-                                                     .context = &d},
-                                err);
-    free(done);
+    SCOPED(free_pointer) bool *done = calloc((size_t)count + 1, sizeof *done);
+    if (!done)
+        return err_memory(err);
+    int rc = store_work(&(struct store_work){.file = file,
+                                             .count = count,
+                                             .done = done,
+                                             .threads = s3_parallel(state),
+                                             .one = fetch_part,
+                                             .context = &d},
+                        err);
     file->sent_bytes = atomic_load(&d.got);
-    if (rc == 0)
-        rc = store_local(fs_commit(&writer, err), err);
-    else
-        fs_abandon(&writer);
-    return rc;
+    TRY(rc);
+    return store_local(fs_commit(&writer, err), err);
 }
 
 // ---- Files into a bucket. Those over one part are multipart uploads.
@@ -368,18 +350,13 @@ static int find_upload(struct upload *u, struct err *err)
     s3_encode(s3_prefix(u->s3), false, &query);
     s3_encode(u->file->name, false, &query);
     buf_adds(&query, "&uploads=");
-    int rc = buf_check(&query, err);
-    if (rc == 0)
-        rc = s3_ask(u->s3,
-                    &(struct s3_request){.query = buf_str(&query), .deadline_ns = u->deadline_ns},
-                    &call, err);
-    if (rc != 0)
-        err_context(err, "%s", doing);
-    else if (!has_none(&call) && call.status != 200)
-        rc = s3_refused(u->s3, &call, doing, err);
-    else if (call.status == 200)
-        rc = xml_walk(buf_str(&call.answer), call.answer.len, upload_element, u, err);
-    return rc;
+    TRY(buf_check(&query, err));
+    if (s3_ask(u->s3, &(struct s3_request){.query = buf_str(&query), .deadline_ns = u->deadline_ns},
+               &call, err) != 0)
+        return err_context(err, "%s", doing);
+    if (call.status == 200)
+        return xml_walk(buf_str(&call.answer), call.answer.len, upload_element, u, err);
+    return has_none(&call) ? 0 : s3_refused(u->s3, &call, doing, err);
 }
 
 static int part_element(void *context, const char *parent, const char *name, const char *value,
@@ -415,33 +392,30 @@ static int find_parts(struct upload *u, struct err *err)
     char after[48] = "";
     int64_t last = 0;
     DOING(doing, "list parts of", u->file->name);
-    int rc = 0;
     do {
         SCOPED(buf_release) struct buf query = {0};
         SCOPED(http_call_release) struct http_call call = {0};
         u->truncated = false;
-        rc = upload_query(u, after, &query, err);
-        if (rc == 0)
-            rc = s3_ask(u->s3,
-                        &(struct s3_request){.name = u->file->name,
-                                             .query = buf_str(&query),
-                                             .deadline_ns = u->deadline_ns},
-                        &call, err);
-        if (rc == 0 && call.status == 404)
+        TRY(upload_query(u, after, &query, err));
+        TRY(s3_ask(u->s3,
+                   &(struct s3_request){.name = u->file->name,
+                                        .query = buf_str(&query),
+                                        .deadline_ns = u->deadline_ns},
+                   &call, err));
+        if (call.status == 404)
             u->id[0] = '\0';
-        else if (rc == 0 && call.status != 200)
-            rc = s3_refused(u->s3, &call, doing, err);
-        else if (rc == 0)
-            rc = xml_walk(buf_str(&call.answer), call.answer.len, part_element, u, err);
+        else if (call.status != 200)
+            return s3_refused(u->s3, &call, doing, err);
+        else
+            TRY(xml_walk(buf_str(&call.answer), call.answer.len, part_element, u, err));
         int64_t next = 0;
-        if (rc == 0 && u->truncated &&
-            (!text_int(u->more, &next) || next <= last || next > PARTS_LAST))
-            rc = err_set(err, ERR_FORMAT, "%s: '%s' is no number of a part after %lld", doing,
-                         u->more, (long long)last);
+        if (u->truncated && (!text_int(u->more, &next) || next <= last || next > PARTS_LAST))
+            return err_set(err, ERR_FORMAT, "%s: '%s' is no number of a part after %lld", doing,
+                           u->more, (long long)last);
         last = next;
         snprintf(after, sizeof after, "part-number-marker=%s&", u->more);
-    } while (rc == 0 && u->truncated);
-    return rc;
+    } while (u->truncated);
+    return 0;
 }
 
 static int begin_upload(struct upload *u, struct err *err)
@@ -514,37 +488,30 @@ static int end_upload(struct upload *u, bool *gone, struct err *err)
     char code[64];
     int64_t bytes = -1;
     DOING(doing, "complete", u->file->name);
+    struct err why = {0};
     complete_body(u, &body);
-    int rc = buf_check(&body, err);
-    if (rc == 0)
-        rc = upload_query(u, "", &query, err);
-    if (rc == 0)
-        rc = s3_ask(u->s3,
-                    &(struct s3_request){.method = "POST",
-                                         .name = u->file->name,
-                                         .query = buf_str(&query),
-                                         .header = "Content-Type: application/xml",
-                                         .body = buf_str(&body),
-                                         .body_len = body.len,
-                                         .deadline_ns = u->deadline_ns},
-                    &call, err);
-    bool refused =
-        rc == 0 && (call.status != 200 ||
-                    xml_find(buf_str(&call.answer), call.answer.len, "Code", code, sizeof code));
-    if (rc == 0) {
-        struct err why = {0};
-        rc = bucket_size(u->s3, u->file->name, &bytes, u->deadline_ns, &why);
-        *gone = rc == ERR_MISSING && call.status == 404;
-        if (rc == ERR_MISSING)
-            rc = 0;
-        else if (rc != 0)
-            err_pass(err, rc, &why);
-    }
-    if (rc == 0 && bytes != u->file->bytes && !*gone)
-        rc = refused ? s3_refused(u->s3, &call, doing, err)
-                     : err_set(err, ERR_FORMAT, "%s: the object has %lld bytes instead of %lld",
-                               doing, (long long)bytes, (long long)u->file->bytes);
-    return rc;
+    TRY(buf_check(&body, err));
+    TRY(upload_query(u, "", &query, err));
+    TRY(s3_ask(u->s3,
+               &(struct s3_request){.method = "POST",
+                                    .name = u->file->name,
+                                    .query = buf_str(&query),
+                                    .header = "Content-Type: application/xml",
+                                    .body = buf_str(&body),
+                                    .body_len = body.len,
+                                    .deadline_ns = u->deadline_ns},
+               &call, err));
+    bool refused = call.status != 200 ||
+                   xml_find(buf_str(&call.answer), call.answer.len, "Code", code, sizeof code);
+    int rc = bucket_size(u->s3, u->file->name, &bytes, u->deadline_ns, &why);
+    if (rc != 0 && rc != ERR_MISSING)
+        return err_pass(err, rc, &why);
+    *gone = rc == ERR_MISSING && call.status == 404;
+    if (bytes == u->file->bytes || *gone)
+        return 0;
+    return refused ? s3_refused(u->s3, &call, doing, err)
+                   : err_set(err, ERR_FORMAT, "%s: the object has %lld bytes instead of %lld",
+                             doing, (long long)bytes, (long long)u->file->bytes);
 }
 
 static int send_parts(struct upload *u, struct err *err)
@@ -584,16 +551,20 @@ static int send_large(struct s3 *s3, struct store_file *file, int fd, int64_t de
         return 0; // it is there
     if (rc != 0 && rc != ERR_MISSING)
         return err_pass(err, rc, &why);
-    struct upload *u = calloc(1, sizeof *u);
-    if (!u)
+    SCOPED(free_pointer) struct upload *u = calloc(1, sizeof *u);
+    SCOPED(free_pointer) bool *done = calloc((size_t)count, sizeof *done);
+    SCOPED(free_pointer) char(*etags)[ETAG_BYTES] = calloc((size_t)count, sizeof *etags);
+    if (!u || !done || !etags)
         return err_memory(err);
-    *u = (struct upload){
-        .s3 = s3, .file = file, .deadline_ns = deadline_ns, .fd = fd, .count = count};
-    u->done = calloc((size_t)count, sizeof *u->done);
-    u->etags = calloc((size_t)count, sizeof *u->etags);
-    rc = u->done && u->etags ? send_parts(u, err) : err_memory(err);
+    *u = (struct upload){.s3 = s3,
+                         .file = file,
+                         .deadline_ns = deadline_ns,
+                         .fd = fd,
+                         .count = count,
+                         .done = done,
+                         .etags = etags};
+    rc = send_parts(u, err);
     file->sent_bytes = atomic_load(&u->sent);
-    free(u->done), free(u->etags), free(u);
     return rc;
 }
 
@@ -603,37 +574,33 @@ static int send_small(struct s3 *s3, struct store_file *file, int fd, int64_t de
     char sum[SHA256_HEX_BYTES];
     SCOPED(http_call_release) struct http_call call = {0};
     DOING(doing, "send", file->name);
-    void *buffer = malloc((size_t)file->bytes + 1);
-    int rc = !buffer ? err_memory(err) : 0;
-    if (rc == 0 && file->bytes > 0)
-        rc = store_part_read(fd, file, 0, buffer, err);
+    SCOPED(free_pointer) void *buffer = malloc((size_t)file->bytes + 1);
+    if (!buffer)
+        return err_memory(err);
     sha256_hex_of("", 0, sum);
-    if (file->bytes > 0)
+    if (file->bytes > 0) {
+        TRY(store_part_read(fd, file, 0, buffer, err));
         sha256_hex(file->parts[0], sum);
-    if (rc == 0)
-        rc = s3_must(s3,
-                     &(struct s3_request){.method = "PUT",
-                                          .name = file->name,
-                                          .body = buffer,
-                                          .body_len = (size_t)file->bytes,
-                                          .body_sha256 = sum,
-                                          .deadline_ns = deadline_ns},
-                     doing, &call, err);
-    if (rc == 0)
-        file->sent_bytes = file->bytes;
-    free(buffer);
-    return rc;
+    }
+    TRY(s3_must(s3,
+                &(struct s3_request){.method = "PUT",
+                                     .name = file->name,
+                                     .body = buffer,
+                                     .body_len = (size_t)file->bytes,
+                                     .body_sha256 = sum,
+                                     .deadline_ns = deadline_ns},
+                doing, &call, err));
+    file->sent_bytes = file->bytes;
+    return 0;
 }
 
 static int bucket_send(void *state, struct store_file *file, int64_t deadline_ns, struct err *err)
 {
-    int fd = open(file->path, O_RDONLY | O_CLOEXEC);
+    SCOPED(fs_close) int fd = open(file->path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return err_errno(err, errno, "cannot open '%s'", file->path);
-    int rc = store_part_count(file->bytes) > 1 ? send_large(state, file, fd, deadline_ns, err)
-                                               : send_small(state, file, fd, deadline_ns, err);
-    close(fd);
-    return rc;
+    return store_part_count(file->bytes) > 1 ? send_large(state, file, fd, deadline_ns, err)
+                                             : send_small(state, file, fd, deadline_ns, err);
 }
 
 static int bucket_forget(void *state, const char *name, int64_t deadline_ns, struct err *err)

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "advise/quote_job.h"
 #include "base/clock.h"
 #include "base/money.h"
+#include "base/parallel.h"
 #include "view/results.h"
 #include "view/html.h"
 #include "render/markup.h"
@@ -250,11 +250,8 @@ static void *work(void *arg)
             look(board, &last);
             pthread_mutex_lock(&board->lock);
         }
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_sec++;
         if (!board->stops)
-            pthread_cond_timedwait(&board->wake, &board->lock, &until);
+            (void)moment_wait(&board->wake, &board->lock, clock_now_ns() + NS_PER_S);
     }
     pthread_mutex_unlock(&board->lock);
     buf_release(&last.stamp);
@@ -269,13 +266,13 @@ int board_new(struct board **out, struct site *site, struct err *err)
         return err_memory(err);
     board->site = site;
     pthread_mutex_init(&board->lock, NULL);
-    pthread_cond_init(&board->wake, NULL);
-    int failed = pthread_create(&board->thread, NULL, work, board);
-    if (failed) {
+    moment_init(&board->wake);
+    int rc = thread_start(&board->thread, 0, work, board, err);
+    if (rc != 0) {
         pthread_cond_destroy(&board->wake);
         pthread_mutex_destroy(&board->lock);
         free(board);
-        return err_errno(err, failed, "cannot start a thread");
+        return rc;
     }
     *out = board;
     return 0;

@@ -4,9 +4,9 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
+#include "base/parallel.h"
 #include "render/markup.h"
 
 enum {
@@ -451,7 +451,7 @@ int renderer_new(struct renderer **out, struct err *err)
     r->end = &r->renders;
     pthread_mutex_init(&r->lock, NULL);
     pthread_cond_init(&r->added, NULL);
-    pthread_cond_init(&r->idle, NULL);
+    moment_init(&r->idle);
     int failed = 0;
     while (r->worker_count < WORKERS && failed == 0) {
         failed = pthread_create(&r->workers[r->worker_count], NULL, work, r);
@@ -476,11 +476,9 @@ void renderer_close(struct renderer *r)
     for (size_t i = 0; i < r->worker_count; i++)
         pthread_join(r->workers[i], NULL);
     r->worker_count = 0;
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += CLOSING_S;
+    int64_t until_ns = clock_now_ns() + CLOSING_S * NS_PER_S;
     pthread_mutex_lock(&r->lock);
-    while (r->calls > 0 && pthread_cond_timedwait(&r->idle, &r->lock, &until) == 0)
+    while (r->calls > 0 && moment_wait(&r->idle, &r->lock, until_ns))
         ;
     pthread_mutex_unlock(&r->lock);
 }

@@ -54,12 +54,6 @@ static int visible(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
-static bool ends_in(const char *name, const char *ending)
-{
-    size_t len = strlen(name), end = strlen(ending);
-    return len > end && strcmp(name + len - end, ending) == 0;
-}
-
 int files_each(const char *dir, const char *ending, files_visit_fn *visit, void *arg,
                struct err *err)
 {
@@ -72,7 +66,7 @@ int files_each(const char *dir, const char *ending, files_visit_fn *visit, void 
     int rc = 0;
     for (int i = 0; i < count; i++) {
         SCOPED(buf_release) struct buf path = {0};
-        if (rc == 0 && ends_in(names[i]->d_name, ending)) {
+        if (rc == 0 && text_ends(names[i]->d_name, ending)) {
             buf_printf(&path, "%s/%s", dir, names[i]->d_name);
             rc = buf_check(&path, err);
             if (rc == 0)

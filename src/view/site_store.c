@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "view/site_store.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -113,15 +112,10 @@ static int read_list(struct site_store *s, int dir, const char *name, struct err
 // Removes what an earlier try left below STAGE, but for the list.
 static void clear_stage(int stage)
 {
-    int fd = openat(stage, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-    if (!dir && fd >= 0)
-        close(fd);
-    for (struct dirent *e; dir && (e = readdir(dir));)
-        if (e->d_name[0] != '.' && strcmp(e->d_name, LIST) != 0)
-            unlinkat(stage, e->d_name, 0);
-    if (dir)
-        closedir(dir);
+    SCOPED(fs_close_folder) DIR *dir = fs_names(stage);
+    for (const char *name; (name = fs_next(dir));)
+        if (name[0] != '.' && strcmp(name, LIST) != 0)
+            unlinkat(stage, name, 0);
 }
 
 static int open_folders(struct site_store *s, struct err *err)

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "machine/sample/sampler.h"
 
-#include <errno.h>
 #include <math.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/parallel.h"
 #include "base/proc.h"
 #include "machine/sample/source.h"
 #include "machine/sample/tasks.h"
@@ -109,9 +108,8 @@ static void lane_read(struct lane *lane, bool last)
 // True if the thread must stop.
 static bool lane_sleep(struct lane *lane, int64_t until_ns)
 {
-    struct timespec t = {.tv_sec = until_ns / NS_PER_S, .tv_nsec = until_ns % NS_PER_S};
     pthread_mutex_lock(&lane->mutex);
-    while (!lane->end && pthread_cond_timedwait(&lane->wake, &lane->mutex, &t) != ETIMEDOUT)
+    while (!lane->end && moment_wait(&lane->wake, &lane->mutex, until_ns))
         ;
     bool end = lane->end;
     pthread_mutex_unlock(&lane->mutex);
@@ -193,12 +191,8 @@ static int lane_new(struct lane **out, enum lane_kind kind, const struct sampler
     *out = NULL;
     if (!lane)
         return err_memory(err);
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&lane->mutex, NULL);
-    pthread_cond_init(&lane->wake, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    moment_init(&lane->wake);
     *out = lane;
     lane->kind = kind;
     double interval_s = options->interval_s > 0 ? options->interval_s : INTERVAL_S;
@@ -223,20 +217,6 @@ static int lane_new(struct lane **out, enum lane_kind kind, const struct sampler
     if (rc == 0 && kind == LANE_HOST)
         lane_read(lane, false);
     return rc;
-}
-
-static int lane_start(struct lane *lane, pthread_t *thread, struct err *err)
-{
-    pthread_attr_t attr;
-    sigset_t all, before;
-    sigfillset(&all); // the run gets the signals
-    pthread_attr_init(&attr);
-    pthread_attr_setstacksize(&attr, STACK_BYTES);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int rc = pthread_create(thread, &attr, lane_main, lane);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attr);
-    return rc == 0 ? 0 : err_errno(err, rc, "cannot start the sampler's thread");
 }
 
 // The first of these that is set.
@@ -267,7 +247,7 @@ int sampler_start(struct sampler **out, const struct sampler_options *options, s
     for (int i = 0; rc == 0 && i < LANES; i++) {
         if (!s->lanes[i])
             continue;
-        rc = lane_start(s->lanes[i], &s->threads[i], err);
+        rc = thread_start(&s->threads[i], STACK_BYTES, lane_main, s->lanes[i], err);
         s->running[i] = rc == 0;
     }
     if (rc != 0)
@@ -289,9 +269,8 @@ static void lane_end(struct lane *lane)
 // so this is not just a slow driver and a short run.
 static bool lane_wait(struct lane *lane, pthread_t thread, int64_t until_ns, bool *silent)
 {
-    struct timespec t = {.tv_sec = until_ns / NS_PER_S, .tv_nsec = until_ns % NS_PER_S};
     pthread_mutex_lock(&lane->mutex);
-    while (!lane->done && pthread_cond_timedwait(&lane->wake, &lane->mutex, &t) != ETIMEDOUT)
+    while (!lane->done && moment_wait(&lane->wake, &lane->mutex, until_ns))
         ;
     bool done = lane->done;
     lane->left_behind = !done;

@@ -2,7 +2,6 @@
 #include "train/checkpoint/checkpoint.h"
 
 #include <assert.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -15,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/fs.h"
 #include "base/tree.h"
 #include "train/checkpoint/safetensors.h"
 
@@ -526,24 +526,22 @@ static void remove_stray(int dir, const char *file)
 static int list_iterations(const char *path, const char *name, bool remove_strays,
                            struct iterations *found, struct err *err)
 {
-    DIR *dir = opendir(path);
+    SCOPED(fs_close_folder) DIR *dir = opendir(path);
     if (!dir)
         return errno == ENOENT ? 0 : err_errno(err, errno, "cannot open the folder '%s'", path);
-    int rc = 0;
-    for (struct dirent *entry; rc == 0 && (errno = 0, entry = readdir(dir));) {
+    for (const char *file; (file = fs_next(dir));) {
         int64_t iteration;
-        const char *rest = parse_name(entry->d_name, name, &iteration);
+        const char *rest = parse_name(file, name, &iteration);
         if (rest && strcmp(rest, SUFFIX) == 0)
-            rc = add_iteration(found, iteration, err);
+            TRY(add_iteration(found, iteration, err));
         else if (remove_strays)
-            remove_stray(dirfd(dir), entry->d_name);
+            remove_stray(dirfd(dir), file);
     }
-    if (rc == 0 && errno != 0)
-        rc = err_errno(err, errno, "cannot read the folder '%s'", path);
-    closedir(dir);
-    if (rc == 0 && found->count > 0)
+    if (errno != 0)
+        return err_errno(err, errno, "cannot read the folder '%s'", path);
+    if (found->count > 0)
         qsort(found->list, found->count, sizeof *found->list, highest_first);
-    return rc;
+    return 0;
 }
 
 // 1: complete; 0: not, and `why` says what is missing; negative: unknown.

@@ -543,20 +543,14 @@ static void describe_param(const struct loader *l, int param, struct buf *out)
     safetensors_shape(out, p->rank, dim);
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t a = strlen(text), b = strlen(end);
-    return a >= b && strcmp(text + a - b, end) == 0;
-}
-
 // Optimizer state, the counters of PyTorch's batch norms and the masks of GPT-2's attention are not
 // parameters; second biases are added to the first; a tied head is the embedding again.
 static bool is_unused(const struct loader *l, const struct safetensors_tensor *tensor)
 {
     const char *name = tensor->name;
-    if (ends_with(name, ".state0") || ends_with(name, ".state1") ||
-        ends_with(name, ".num_batches_tracked") || strstr(name, "bias_hh_l") ||
-        ends_with(name, ".attn.bias") || ends_with(name, ".attn.masked_bias") ||
+    if (text_ends(name, ".state0") || text_ends(name, ".state1") ||
+        text_ends(name, ".num_batches_tracked") || strstr(name, "bias_hh_l") ||
+        text_ends(name, ".attn.bias") || text_ends(name, ".attn.masked_bias") ||
         (l->net->layers[l->net->layer_count - 1].op == NET_TIED_HEAD &&
          strcmp(name, "lm_head.weight") == 0))
         return false;

@@ -124,11 +124,7 @@ static struct group_call *next_call(struct group *g)
             call = &g->calls[g->made % CALLS];
             break;
         }
-        struct timespec until;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        int64_t ns = until.tv_sec * NS_PER_S + until.tv_nsec + LOOK_NS;
-        until = (struct timespec){ns / NS_PER_S, ns % NS_PER_S};
-        pthread_cond_timedwait(&g->work, &g->lock, &until);
+        (void)moment_wait(&g->work, &g->lock, clock_now_ns() + LOOK_NS);
         pthread_mutex_unlock(&g->lock);
         struct err err = {0};
         if (group_look(g, &err) != 0)
@@ -173,27 +169,16 @@ static void *serve_calls(void *group)
 
 // ---- beginning and ending ----
 
-static void cond_init(pthread_cond_t *cond)
-{
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(cond, &attr);
-    pthread_condattr_destroy(&attr);
-}
-
 // A thread that is still in begin() cannot be ended: it and the group's memory stay.
 static int await_begin(struct group *g, int64_t patience_ns, struct err *err)
 {
-    int64_t ns = clock_now_ns() + patience_ns;
-    struct timespec until = {ns / NS_PER_S, ns % NS_PER_S};
-    int rc = 0;
+    int64_t until_ns = patience_ns > 0 ? clock_now_ns() + patience_ns : INT64_MAX;
+    bool in_time = true;
     pthread_mutex_lock(&g->lock);
-    while (rc == 0 && !g->begun && !g->failed)
-        rc = patience_ns > 0 ? pthread_cond_timedwait(&g->done, &g->lock, &until)
-                             : pthread_cond_wait(&g->done, &g->lock);
+    while (in_time && !g->begun && !g->failed)
+        in_time = moment_wait(&g->done, &g->lock, until_ns);
     pthread_mutex_unlock(&g->lock);
-    if (rc == 0)
+    if (in_time)
         return 0;
     return err_set(err, ERR_TIMEOUT, "not all processes of this run came within %lld s",
                    (long long)(patience_ns / NS_PER_S));
@@ -211,8 +196,8 @@ int group_new(struct group **out, const struct group_back *back, void *own, int6
     g->back = back;
     g->own = own;
     pthread_mutex_init(&g->lock, NULL);
-    cond_init(&g->work);
-    cond_init(&g->done);
+    moment_init(&g->work);
+    moment_init(&g->done);
     int said = pthread_create(&g->thread, NULL, serve_calls, g);
     int rc = said == 0 ? 0 : err_errno(err, said, "cannot start a thread");
     g->started = rc == 0;
