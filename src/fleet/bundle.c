@@ -20,9 +20,7 @@
 
 static bool ends_in_lib(const char *dir)
 {
-    size_t len = strlen(dir);
-    return len > 4 && strcmp(dir + len - 4, "/lib") == 0 &&
-           access(short_text("%s/fare.bin", dir).s, R_OK) == 0;
+    return text_ends(dir, "/lib") && access(short_text("%s/fare.bin", dir).s, R_OK) == 0;
 }
 
 int bundle_program(struct buf *out, struct err *err)
@@ -42,7 +40,7 @@ static int sum_of(const char *file, char hex[SHA256_HEX_BYTES], int64_t *bytes, 
     uint8_t hash[SHA256_BYTES];
     char piece[64 << 10];
     ssize_t n;
-    int fd = open(file, O_RDONLY | O_CLOEXEC);
+    SCOPED(fs_close) int fd = open(file, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return err_errno(err, errno, "cannot open '%s'", file);
     sha256_init(&sha);
@@ -52,16 +50,14 @@ static int sum_of(const char *file, char hex[SHA256_HEX_BYTES], int64_t *bytes, 
             sha256_add(&sha, piece, (size_t)n);
             *bytes += n;
         }
-    int number = errno;
-    close(fd);
     if (n < 0)
-        return err_errno(err, number, "cannot read '%s'", file);
+        return err_errno(err, errno, "cannot read '%s'", file);
     sha256_done(&sha, hash);
     sha256_hex(hash, hex);
     return 0;
 }
 
-static int describe(struct dispatch_bundle *bundle, const char *file, struct err *err)
+static int describe_bundle(struct dispatch_bundle *bundle, const char *file, struct err *err)
 {
     char hex[SHA256_HEX_BYTES];
     int64_t bytes = 0;
@@ -78,7 +74,7 @@ static int describe(struct dispatch_bundle *bundle, const char *file, struct err
 }
 
 // Runs a program that packs; `what` is for the error. Exit codes up to `most` are good.
-static int pack(struct call *call, const char *what, int most, struct err *err)
+static int run_packer(struct call *call, const char *what, int most, struct err *err)
 {
     SCOPED(call_result_release) struct call_result result = {0};
     call->limit_ns = PACK_LIMIT_NS;
@@ -101,20 +97,14 @@ static int pack_own(const char *dir, const char *folder, struct buf *file, struc
                (unsigned long long)st.st_mtime, (unsigned long long)st.st_size);
     if (access(buf_str(file), R_OK) == 0)
         return buf_check(file, err);
-    call_arg(&call, "tar");
+    struct short_text packed = short_text("%s.%d", buf_str(file), (int)getpid());
+    call_words(&call, "tar --sort=name --owner=0 --group=0 --numeric-owner");
     call_argf(&call, "--transform=s,^[.],fare-%s,", FARE_VERSION);
-    call_arg(&call, "--sort=name");
-    call_arg(&call, "--owner=0");
-    call_arg(&call, "--group=0");
-    call_arg(&call, "--numeric-owner");
     call_argf(&call, "--directory=%.*s", (int)strlen(dir) - 4, dir);
     call_arg(&call, "-czf");
-    call_argf(&call, "%s.%d", buf_str(file), (int)getpid());
-    call_arg(&call, "./fare");
-    call_arg(&call, "./lib");
-    call_arg(&call, "./share");
-    struct short_text packed = short_text("%s.%d", buf_str(file), (int)getpid());
-    TRY(pack(&call, "fare's own folder", 0, err));
+    call_arg(&call, packed.s);
+    call_words(&call, "./fare ./lib ./share");
+    TRY(run_packer(&call, "fare's own folder", 0, err));
     if (rename(packed.s, buf_str(file)) != 0)
         return err_errno(err, errno, "cannot write '%s'", buf_str(file));
     return 0;
@@ -141,11 +131,11 @@ int bundle_find(struct dispatch_bundle *bundle, const char *file, const char *fo
     SCOPED(buf_release) struct buf dir = {0}, found = {0};
     const char *named = file ? file : getenv("FARE_BUNDLE");
     if (named && *named)
-        return describe(bundle, named, err);
+        return describe_bundle(bundle, named, err);
     TRY(fs_program_dir(&dir, err));
     TRY(ends_in_lib(buf_str(&dir)) ? pack_own(buf_str(&dir), folder, &found, err)
                                    : find_dist(buf_str(&dir), &found, err));
-    return describe(bundle, buf_str(&found), err);
+    return describe_bundle(bundle, buf_str(&found), err);
 }
 
 // ---- the user's folder
@@ -178,11 +168,9 @@ static void leave_out(struct call *call, const char *from, const char *file)
     char *outer = realpath(from, NULL), *inner = realpath(folder.s[0] ? folder.s : ".", NULL);
     size_t len = outer ? strlen(outer) : 0;
     if (inner && len > 0 && strncmp(inner, outer, len) == 0 && inner[len] == '/') {
-        call_arg(call, "--anchored");
-        call_arg(call, "--no-wildcards");
+        call_words(call, "--anchored --no-wildcards");
         call_argf(call, "--exclude=.%s", inner + len);
-        call_arg(call, "--no-anchored"); // as .fareignore has it
-        call_arg(call, "--wildcards");
+        call_words(call, "--no-anchored --wildcards"); // as .fareignore has it
     }
     free(outer);
     free(inner);
@@ -204,9 +192,8 @@ int bundle_folder(struct dispatch_folder *folder, const char *from, int64_t most
         if (walked > 20 * BUNDLE_FOLDER_MOST)
             return too_large(from, walked, err);
     }
-    call_arg(&call, is_folder ? "tar" : "git");
     if (is_folder) {
-        call_arg(&call, "--exclude-vcs");
+        call_words(&call, "tar --exclude-vcs");
         leave_out(&call, from, file);
         if (ignores)
             call_argf(&call, "--exclude-from=%s", ignore.s);
@@ -215,23 +202,18 @@ int bundle_folder(struct dispatch_folder *folder, const char *from, int64_t most
         call_arg(&call, file);
         call_arg(&call, ".");
     } else {
-        call_arg(&call, "archive");
-        call_arg(&call, "--format=tar.gz");
+        call_words(&call, "git archive --format=tar.gz");
         call_argf(&call, "--output=%s", file);
         call_arg(&call, "--end-of-options");
         call_arg(&call, from);
     }
     // 1: a file changed while it was read, a log perhaps
-    int rc = pack(&call, short_text("'%.200s'", from).s, is_folder ? 1 : 0, err);
-    if (rc == 0)
-        rc = sum_of(file, hex, &bytes, err);
-    if (rc == 0 && most > 0 && bytes > most)
-        rc = too_large(from, bytes, err);
-    char *whole = is_folder ? realpath(from, NULL) : NULL;
-    if (rc == 0)
-        rc = TEXTS_SET(err, {&folder->file, file}, {&folder->from, whole ? whole : from},
-                       {&folder->sha256, hex});
-    free(whole);
+    TRY(run_packer(&call, short_text("'%.200s'", from).s, is_folder ? 1 : 0, err));
+    TRY(sum_of(file, hex, &bytes, err));
+    if (most > 0 && bytes > most)
+        return too_large(from, bytes, err);
+    SCOPED(free_pointer) char *whole = is_folder ? realpath(from, NULL) : NULL;
     folder->bytes = some_int(bytes);
-    return rc;
+    return TEXTS_SET(err, {&folder->file, file}, {&folder->from, whole ? whole : from},
+                     {&folder->sha256, hex});
 }

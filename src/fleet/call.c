@@ -54,6 +54,14 @@ void call_args(struct call *call, char *const *args)
         call_arg(call, *args);
 }
 
+void call_words(struct call *call, const char *words)
+{
+    for (size_t len; *words; words += len + (words[len] == ' ')) {
+        len = strcspn(words, " ");
+        call_argf(call, "%.*s", (int)len, words);
+    }
+}
+
 int call_check(const struct call *call, struct err *err)
 {
     return call->failed ? err_memory(err) : buf_check(&call->input, err);
@@ -281,7 +289,7 @@ static int spawn(struct running *r, const int theirs[3])
 // then closes one by one: half of the time that a start takes. So a program starts here with ours,
 // and takes its own copy of the lowest ones alone (Linux 5.9). It shares our memory until its exec,
 // while we stand still.
-struct start {
+struct spawning {
     char *const *argv;
     const int *low;
     sigset_t none;
@@ -292,7 +300,7 @@ struct start {
 
 static int become(void *arg)
 {
-    struct start *start = arg;
+    struct spawning *start = arg;
     unsigned above = 0;
     for (int i = 0; i < 3; i++)
         above = above > (unsigned)start->low[i] ? above : (unsigned)start->low[i];
@@ -314,7 +322,7 @@ static int become(void *arg)
 // ENOSYS where the kernel cannot; it is not tried again.
 static int spawn_light(struct calls *calls, struct running *r, const int theirs[3])
 {
-    struct start start = {
+    struct spawning start = {
         .argv = r->call.argv, .low = calls->low, .by_default = {.sa_handler = SIG_DFL}};
     sigset_t all, before;
     if (!calls->stack || calls->low[2] < 0)
@@ -397,7 +405,7 @@ static void collect(struct running *r, int *fd, struct buf *into, bool all)
     }
 }
 
-static int begin(struct calls *calls, struct running *r, struct err *err)
+static int call_begin(struct calls *calls, struct running *r, struct err *err)
 {
     int theirs[3] = {-1, -1, -1};
     int rc = 0;
@@ -441,7 +449,7 @@ int calls_start(struct calls *calls, struct call *call, void *tag, struct err *e
     *r = (struct running){
         .call = *call, .tag = tag, .pidfd = -1, .in = -1, .out = -1, .err = -1, .file = -1};
     *call = (struct call){0};
-    int rc = begin(calls, r, err);
+    int rc = call_begin(calls, r, err);
     if (rc != 0) {
         running_free(r);
         return rc;
@@ -455,7 +463,7 @@ int calls_start(struct calls *calls, struct call *call, void *tag, struct err *e
 
 // Reaps it if it has ended. What it wrote before is in the pipes; descendants that keep them open
 // (a shared ssh connection) are not waited for.
-static void look(struct calls *calls, struct running *r)
+static void call_look(struct calls *calls, struct running *r)
 {
     int status;
     if (r->ended || waitpid(r->pid, &status, WNOHANG) != r->pid)
@@ -476,7 +484,7 @@ static void look(struct calls *calls, struct running *r)
     close_fd(&r->pidfd);
 }
 
-static void serve(struct calls *calls, uint64_t data)
+static void call_serve(struct calls *calls, uint64_t data)
 {
     struct running *r = (struct running *)(uintptr_t)(data & ~(uint64_t)STREAM_MASK);
     if (r->ended) // by an event before this one
@@ -492,7 +500,7 @@ static void serve(struct calls *calls, uint64_t data)
         collect(r, &r->err, &r->result.err_text, false);
         break;
     case STREAM_PID:
-        look(calls, r);
+        call_look(calls, r);
         break;
     }
 }
@@ -506,7 +514,7 @@ static void enforce(struct calls *calls, int64_t now)
     for (struct running *r = calls->live.next, *next; r != &calls->live; r = next) {
         next = r->next;
         if (calls->watch)
-            look(calls, r);
+            call_look(calls, r);
         if (r->ended)
             continue;
         if (now >= r->stop_ns) {
@@ -520,7 +528,7 @@ static void enforce(struct calls *calls, int64_t now)
     calls->stop_ns = stop_ns;
 }
 
-static int take(struct calls *calls, struct call_result *result, void **tag)
+static int call_take(struct calls *calls, struct call_result *result, void **tag)
 {
     struct running *r = calls->ended.next;
     if (r == &calls->ended)
@@ -536,13 +544,13 @@ static int take(struct calls *calls, struct call_result *result, void **tag)
 int calls_wait(struct calls *calls, int64_t wait_ns, struct call_result *result, void **tag,
                struct err *err)
 {
-    if (take(calls, result, tag))
+    if (call_take(calls, result, tag))
         return 1;
     int64_t now = clock_now_ns(), until = now + wait_ns;
     for (;;) {
         struct epoll_event events[EVENTS];
         enforce(calls, now);
-        if (take(calls, result, tag))
+        if (call_take(calls, result, tag))
             return 1;
         int64_t stop = calls->stop_ns < until ? calls->stop_ns : until;
         if (calls->watch && calls->running > 0 && stop > now + LOOK_NS)
@@ -551,8 +559,8 @@ int calls_wait(struct calls *calls, int64_t wait_ns, struct call_result *result,
         int n = epoll_wait(calls->epoll, events, EVENTS, ms < 1 << 30 ? (int)ms : 1 << 30);
         int number = errno;
         for (int i = 0; i < n; i++)
-            serve(calls, events[i].data.u64);
-        if (take(calls, result, tag))
+            call_serve(calls, events[i].data.u64);
+        if (call_take(calls, result, tag))
             return 1;
         if (n < 0)
             return number == EINTR ? 0 : err_errno(err, number, "cannot wait for programs");

@@ -67,15 +67,12 @@ static int add_record(struct collecting *c, const char *line, size_t len, struct
     return rc == ERR_FORMAT ? 0 : rc;
 }
 
-static int add_line(struct collecting *c, const char *at, size_t len, struct err *err)
+static int add_reply_line(struct collecting *c, const char *at, size_t len, struct err *err)
 {
-    struct buf one = {0}; // the ledger takes texts that end with a NUL
+    SCOPED(buf_release) struct buf one = {0}; // the ledger takes texts that end with a NUL
     buf_add(&one, at, len);
-    int rc = buf_check(&one, err);
-    if (rc == 0)
-        rc = add_record(c, buf_str(&one), len, err);
-    buf_release(&one);
-    return rc;
+    TRY(buf_check(&one, err));
+    return add_record(c, buf_str(&one), len, err);
 }
 
 // A host may send anything. Taken are at most as many records as the task makes, and only those
@@ -91,7 +88,7 @@ static int add_records(struct collecting *c, const struct buf *records, struct e
         const char *newline = memchr(at, '\n', (size_t)(end - at));
         size_t len = newline ? (size_t)(newline - at) : (size_t)(end - at);
         if (len > 0 && left-- > 0)
-            rc = add_line(c, at, len, err);
+            rc = add_reply_line(c, at, len, err);
         else
             c->refused += len > 0;
         at += len + 1;
@@ -135,7 +132,8 @@ static void add_own_words(struct buf *to, const struct buf *words)
         buf_printf(to, ": %.*s", (int)(found_len < 300 ? found_len : 300), found);
 }
 
-static void judge(const struct task *task, const struct task_report *report, struct buf *problem)
+static void judge_end(const struct task *task, const struct task_report *report,
+                      struct buf *problem)
 {
     if (report->limit) {
         buf_reset(problem);
@@ -177,7 +175,7 @@ int collect_end(const struct dispatch *dispatch, struct task *task, const struct
         buf_reset(&c.problem);
     *again = report->code == MEASURE_INTERRUPTED && saves(dispatch);
     if (rc == 0)
-        judge(task, report, &c.problem);
+        judge_end(task, report, &c.problem);
     if (rc == 0 && c.refused > 0)
         buf_printf(&c.problem, "%sit sent %zu record%s that nobody asked for; refused",
                    c.problem.len > 0 ? "; " : "", c.refused, c.refused == 1 ? "" : "s");

@@ -36,7 +36,7 @@ static void order(struct dispatcher *d, struct fleet_site *s, enum verb verb)
 }
 
 // Starts the program for the verb that was ordered.
-static int begin(struct dispatcher *d, struct fleet_site *s, struct err *err)
+static int begin_verb(struct dispatcher *d, struct fleet_site *s, struct err *err)
 {
     SCOPED(call_release) struct call call = {0};
     struct call_result nothing = {.exited = true};
@@ -71,13 +71,13 @@ static int round_begin(struct dispatcher *d, struct err *err)
     TRY(state_flush(d->state, err));
     for (; s; s = next) {
         next = s->next_ordered;
-        TRY(begin(d, s, err));
+        TRY(begin_verb(d, s, err));
     }
     return 0;
 }
 
 // Chooses the tasks here with this wish that are due: the first, or all where a target takes many.
-static bool choose(struct dispatcher *d, struct fleet_site *s, enum wish wish)
+static bool choose_items(struct dispatcher *d, struct fleet_site *s, enum wish wish)
 {
     s->chosen.count = 0;
     for (struct item *item = s->here.first; item; item = item->next) {
@@ -134,7 +134,7 @@ static int advance(struct dispatcher *d, struct fleet_site *s, struct err *err)
     if (room && s->ready && has_work(d, s))
         TRY(assign(d, s, err));
     for (size_t i = 0; i < sizeof by_rank / sizeof *by_rank; i++)
-        if (choose(d, s, by_rank[i])) {
+        if (choose_items(d, s, by_rank[i])) {
             if (by_rank[i] == WISH_START && !s->ready)
                 break; // check it first
             order(d, s, verb_of[by_rank[i]]);

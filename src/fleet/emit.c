@@ -74,13 +74,19 @@ static void emit_list(struct buf *out, uint64_t bits, int low, int high, const c
     }
 }
 
-void emit_crontab(struct buf *out, const struct crontab *tab)
+// "0 6,18 ": the fields for the time of day.
+static void emit_time(struct buf *out, const struct crontab *tab)
 {
-    enum emit_days days = emit_days_of(tab);
     emit_list(out, tab->minutes, 0, 59, "-", NULL);
     buf_addc(out, ' ');
     emit_list(out, tab->hours, 0, 23, "-", NULL);
     buf_addc(out, ' ');
+}
+
+void emit_crontab(struct buf *out, const struct crontab *tab)
+{
+    enum emit_days days = emit_days_of(tab);
+    emit_time(out, tab);
     emit_list(out, days == EMIT_BY_WEEKDAY || days == EMIT_EVERY_DAY ? ALL_DAYS : tab->days, 1, 31,
               "-", NULL);
     buf_addc(out, ' ');
@@ -134,10 +140,7 @@ static void emit_on_calendar(struct buf *out, const struct crontab *tab, const c
 static void put_eventbridge(struct buf *out, const struct crontab *tab, bool by_weekday)
 {
     buf_adds(out, "cron(");
-    emit_list(out, tab->minutes, 0, 59, "-", NULL);
-    buf_addc(out, ' ');
-    emit_list(out, tab->hours, 0, 23, "-", NULL);
-    buf_addc(out, ' ');
+    emit_time(out, tab);
     if (by_weekday)
         buf_addc(out, '?');
     else
@@ -261,20 +264,13 @@ static void emit_comments(struct buf *out, const struct emit_task *task, const c
     buf_drop(out, &words);
 }
 
-// The start of a script: "#!/bin/sh", the comments, the name as a variable.
-static void emit_head(struct buf *out, const struct emit_task *task, const char *what)
+// The start of a script: "#!/bin/sh", the comments, the name as a variable; `cost`: with the cost,
+// for set-up.sh.
+static void emit_head(struct buf *out, const struct emit_task *task, bool cost, const char *what)
 {
     buf_adds(out, "#!/bin/sh\n");
     emit_comments(out, task, what);
-    shell_set(out, "name", task->name);
-}
-
-// The same for set-up.sh, with the cost.
-static void emit_set_up_head(struct buf *out, const struct emit_task *task, const char *what)
-{
-    buf_adds(out, "#!/bin/sh\n");
-    emit_comments(out, task, what);
-    for (const char *line = task->cost; line && *line;) {
+    for (const char *line = cost ? task->cost : NULL; line && *line;) {
         size_t len = strcspn(line, "\n");
         buf_printf(out, "# %.*s\n", (int)len, line);
         line += len + (line[len] == '\n');
@@ -298,7 +294,7 @@ static int emit_template(struct buf *out, const char *name, struct err *err)
 // The script that a cloud's machine runs at each boot.
 static int emit_boot(struct buf *out, const struct emit_task *task, struct err *err)
 {
-    emit_head(out, task, "what the machine runs at each boot.");
+    emit_head(out, task, false, "what the machine runs at each boot.");
     buf_printf(out, "limit_s=%lld\n" SHELLCHECK_DOLLARS "set --", (long long)task->limit_s);
     shell_quote_all(out, task->command);
     buf_addc(out, '\n');
@@ -309,7 +305,7 @@ int emit_remove(const struct emitter *emitter, const struct emit_task *task,
                 struct emit_files *files, struct err *err)
 {
     struct buf *out = emit_add(files, "remove.sh", true);
-    emit_head(out, task, "removes the task.");
+    emit_head(out, task, false, "removes the task.");
     if (emitter->remove_takes_region)
         shell_set(out, "region", task->region);
     return emit_template(out, short_text("%s-remove.sh", emitter->name).s, err);
@@ -342,7 +338,7 @@ static int gcloud_set_up(const struct emit_task *task, struct emit_files *files,
     TRY(emit_boot(boot, task, err));
     emit_sum(boot, sum);
     emit_crontab(&schedule, &task->tab);
-    emit_set_up_head(out, task, "sets the task up on Google Cloud.");
+    emit_head(out, task, true, "sets the task up on Google Cloud.");
     shell_set(out, "schedule", buf_str(&schedule));
     shell_set(out, "time_zone", task->time_zone);
     shell_set(out, "region", task->region);
@@ -407,7 +403,7 @@ static int aws_set_up(const struct emit_task *task, struct emit_files *files, st
     if (data->len > MOST)
         return err_set(err, ERR_USAGE, "the command is too long: AWS takes %d bytes of user data",
                        MOST);
-    emit_set_up_head(out, task, "sets the task up on AWS.");
+    emit_head(out, task, true, "sets the task up on AWS.");
     shell_set(out, "expression", buf_str(&first));
     shell_set(out, "expression_2", buf_str(&second));
     shell_set(out, "time_zone", task->time_zone);
@@ -415,8 +411,6 @@ static int aws_set_up(const struct emit_task *task, struct emit_files *files, st
     shell_set(out, "machine", task->machine);
     shell_set(out, "image", task->image ? task->image : AWS_IMAGE);
     buf_printf(out, "disk_gb=%lld\n", (long long)task->disk_gb);
-    buf_drop(out, &first);
-    buf_drop(out, &second);
     return emit_template(out, "aws-set-up.sh", err);
 }
 
@@ -449,7 +443,8 @@ static void azure_numbers(struct buf *out, const char *name, uint64_t bits, int 
     buf_adds(out, "]");
 }
 
-// "contains(createArray('01','02'), formatDateTime(T,'dd'))"
+// "contains(createArray('01','02'), formatDateTime(T,'dd'))"; without a format the day of the week,
+// "contains(createArray(0,6), dayOfWeek(T))", which counts from Sunday, 0, as cron does.
 static void azure_among(struct buf *out, uint64_t bits, int low, int high, const char *format,
                         const char *time)
 {
@@ -457,23 +452,13 @@ static void azure_among(struct buf *out, uint64_t bits, int low, int high, const
     buf_adds(out, "contains(createArray(");
     for (int v = low; v <= high; v++)
         if (bits >> v & 1) {
-            buf_printf(out, "%s'%02d'", between, v);
+            buf_printf(out, format ? "%s'%02d'" : "%s%d", between, v);
             between = ",";
         }
-    buf_printf(out, "), formatDateTime(%s,'%s'))", time, format);
-}
-
-// dayOfWeek() counts from Sunday, 0, as cron does.
-static void azure_weekday(struct buf *out, uint32_t bits, const char *time)
-{
-    const char *between = "";
-    buf_adds(out, "contains(createArray(");
-    for (int v = 0; v <= 6; v++)
-        if (bits >> v & 1) {
-            buf_printf(out, "%s%d", between, v);
-            between = ",";
-        }
-    buf_printf(out, "), dayOfWeek(%s))", time);
+    if (format)
+        buf_printf(out, "), formatDateTime(%s,'%s'))", time, format);
+    else
+        buf_printf(out, "), dayOfWeek(%s))", time);
 }
 
 // The trigger fires at the times of day, on every day; this expression says on which days it
@@ -482,23 +467,17 @@ static void azure_condition(struct buf *out, const struct crontab *tab, const ch
 {
     char time[128];
     enum emit_days days = emit_days_of(tab);
+    bool two = days == EMIT_EITHER || days == EMIT_BOTH;
     snprintf(time, sizeof time, "convertFromUtc(utcNow(),'%s')", zone);
     buf_adds(out, "@and(");
     azure_among(out, tab->months, 1, 12, "MM", time);
-    buf_adds(out, ", ");
-    if (days == EMIT_EITHER || days == EMIT_BOTH)
-        buf_adds(out, days == EMIT_EITHER ? "or(" : "and(");
+    buf_adds(out, !two ? ", " : days == EMIT_EITHER ? ", or(" : ", and(");
     if (days != EMIT_BY_WEEKDAY && days != EMIT_EVERY_DAY)
         azure_among(out, tab->days, 1, 31, "dd", time);
-    if (days == EMIT_EITHER || days == EMIT_BOTH)
-        buf_adds(out, ", ");
+    buf_adds(out, two ? ", " : "");
     if (days != EMIT_BY_DAY && days != EMIT_EVERY_DAY)
-        azure_weekday(out, tab->weekdays, time);
-    if (days == EMIT_EITHER || days == EMIT_BOTH)
-        buf_adds(out, ")");
-    if (days == EMIT_EVERY_DAY)
-        buf_adds(out, "true");
-    buf_adds(out, ")");
+        azure_among(out, tab->weekdays, 0, 6, NULL, time);
+    buf_adds(out, two ? "))" : days == EMIT_EVERY_DAY ? "true)" : ")");
 }
 
 static void azure_call(struct buf *out, const char *name, const char *method, const char *verb,
@@ -568,7 +547,7 @@ static int azure_set_up(const struct emit_task *task, struct emit_files *files, 
     TRY(emit_template(loader, "azure-loader.yaml", err));
     emit_sum(boot, sum);
     emit_sum(flow, flow_sum);
-    emit_set_up_head(out, task, "sets the task up on Azure.");
+    emit_head(out, task, true, "sets the task up on Azure.");
     shell_set(out, "region", task->region);
     shell_set(out, "machine", task->machine);
     shell_set(out, "priority", task->spot ? "Spot" : "Regular");
@@ -652,7 +631,7 @@ static int systemd_set_up(const struct emit_task *task, struct emit_files *files
     struct buf *timed = emit_add(files, short_text("%s.timer", task->name).s, false);
     systemd_service(unit, task);
     systemd_timer(timed, task);
-    emit_set_up_head(out, task, "sets the task up with systemd.");
+    emit_head(out, task, true, "sets the task up with systemd.");
     return emit_template(out, "systemd-set-up.sh", err);
 }
 
@@ -678,7 +657,7 @@ static int slurm_set_up(const struct emit_task *task, struct emit_files *files, 
     struct buf *out = emit_add(files, "set-up.sh", true);
     struct buf *script = emit_add(files, "task.sh", true);
     struct buf *table = emit_add(files, "scrontab", false);
-    emit_head(script, task, "the task, a job of Slurm.");
+    emit_head(script, task, false, "the task, a job of Slurm.");
     buf_adds(script, "cd ");
     shell_quote(script, task->folder);
     buf_printf(script,
@@ -698,7 +677,7 @@ static int slurm_set_up(const struct emit_task *task, struct emit_files *files, 
                task->name, (long long)(task->limit_s + 59) / 60 + SLURM_SPARE_MIN);
     emit_crontab(table, &task->tab);
     buf_printf(table, " @KEEP@/task.sh\n# fare cron end %s\n", task->name);
-    emit_set_up_head(out, task, "sets the task up with Slurm.");
+    emit_head(out, task, true, "sets the task up with Slurm.");
     return emit_template(out, "slurm-set-up.sh", err);
 }
 

@@ -263,7 +263,7 @@ static int complaint(const char *text, struct err *err)
 }
 
 // As target->read, for the answer of a script that was reached.
-static int host_read(const struct fleet *fleet, enum verb verb, struct place *place,
+static int host_read(const struct fleet *fleet, struct place *place, enum verb verb,
                      const struct chosen *chosen, const struct call_result *result,
                      struct task_report *reports, struct err *err)
 {
@@ -298,39 +298,31 @@ static int host_read(const struct fleet *fleet, enum verb verb, struct place *pl
 // ==== here ====
 // This machine, one task after the other, with this program and in this folder. For sweeps.
 
-static int parse(const char *value, struct places *places, struct err *err)
+static int here_parse(const char *value, struct places *places, struct err *err)
 {
     if (value)
         return err_set(err, ERR_USAGE, "--on here takes no value");
     return places_add(places, &target_here, NULL, NULL, err) ? 0 : ERR_MEMORY;
 }
 
-static int prepare(const struct fleet *fleet, struct place *place, enum verb verb,
-                   const struct chosen *chosen, struct call *call, struct err *err)
+static int here_prepare(const struct fleet *fleet, struct place *place, enum verb verb,
+                        const struct chosen *chosen, struct call *call, struct err *err)
 {
     SCOPED(buf_release) struct buf command = {0};
     TRY(host_prepare(fleet, verb, place, chosen, true, call, err));
     host_command(call, &command);
-    call_arg(call, "sh");
-    call_arg(call, "-c");
+    call_words(call, "sh -c");
     call_arg(call, buf_str(&command));
     call->failed |= command.failed;
     return 0;
 }
 
-static int read_answer(const struct fleet *fleet, struct place *place, enum verb verb,
-                       const struct chosen *chosen, const struct call_result *result,
-                       struct task_report *reports, struct err *err)
-{
-    return host_read(fleet, verb, place, chosen, result, reports, err);
-}
-
 const struct target target_here = {
     .name = "here",
     .about = "this machine, one after the other",
-    .parse = parse,
-    .prepare = prepare,
-    .read = read_answer,
+    .parse = here_parse,
+    .prepare = here_prepare,
+    .read = host_read,
     .look_waits = true,
     .no_bundle = true,
 };
@@ -344,7 +336,7 @@ static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvw
 
 // [USER@]HOST of characters that names and addresses have, and no dash first: ssh would take that
 // for an option.
-static bool fits(const char *host)
+static bool host_fits(const char *host)
 {
     const char *at = strrchr(host, '@');
     char allowed[128];
@@ -359,7 +351,7 @@ static bool fits(const char *host)
 // "HOST" or "HOST=OFFER".
 static int add_host(const char *host, const char *offer, struct places *places, struct err *err)
 {
-    if (!fits(host)) {
+    if (!host_fits(host)) {
         err_set(err, ERR_USAGE, "'%.100s' is not the name of a host", host);
         return err_hint(err, "USER@HOST, an address, or a name of your ~/.ssh/config, which is "
                              "the place for ports and keys");
@@ -367,7 +359,7 @@ static int add_host(const char *host, const char *offer, struct places *places, 
     return places_add(places, &target_ssh, host, offer, err) ? 0 : ERR_MEMORY;
 }
 
-static int add_word(char *word, struct places *places, struct err *err)
+static int add_host_word(char *word, struct places *places, struct err *err)
 {
     char *offer = strchr(word, '=');
     if (offer)
@@ -376,7 +368,7 @@ static int add_word(char *word, struct places *places, struct err *err)
 }
 
 // A line: HOST [OFFER] [# ...].
-static int add_line(char *line, struct places *places, struct err *err)
+static int add_host_line(char *line, struct places *places, struct err *err)
 {
     char *save = NULL;
     line[strcspn(line, "#")] = '\0';
@@ -388,32 +380,23 @@ static int add_line(char *line, struct places *places, struct err *err)
         return 0;
     if (strtok_r(NULL, " \t\r", &save))
         return err_set(err, ERR_USAGE, "expected a host and its offer, and no more words");
-    return offer ? add_host(host, offer, places, err) : add_word(host, places, err);
+    return offer ? add_host(host, offer, places, err) : add_host_word(host, places, err);
 }
 
-static int add_file(const char *path, struct places *places, struct err *err)
+static int add_host_file(const char *path, struct places *places, struct err *err)
 {
     SCOPED(buf_release) struct buf text = {0};
-    size_t before = places->count, number = 0;
-    int rc = fs_read(path, HOSTS_BYTES_MOST, &text, err);
-    if (rc == 0 && strlen(buf_str(&text)) != text.len)
-        rc = err_set(err, ERR_USAGE, "'%s' is not text", path);
-    char *at = rc == 0 && text.len > 0 ? text.data : NULL;
-    if (at && strncmp(at, "\xef\xbb\xbf", 3) == 0) // some editors mark UTF-8
-        at += 3;
-    while (at && rc == 0) {
-        char *newline = strchr(at, '\n');
-        if (newline)
-            *newline = '\0';
-        number++;
-        rc = add_line(at, places, err);
-        if (rc != 0)
-            err_context(err, "%s:%zu", path, number);
-        at = newline ? newline + 1 : NULL;
-    }
-    if (rc == 0 && places->count == before)
-        rc = err_set(err, ERR_USAGE, "'%s' names no host", path);
-    return rc;
+    size_t before = places->count;
+    TRY(fs_read(path, HOSTS_BYTES_MOST, &text, err));
+    if (strlen(buf_str(&text)) != text.len)
+        return err_set(err, ERR_USAGE, "'%s' is not text", path);
+    char *rest = text.data;
+    if (rest && strncmp(rest, "\xef\xbb\xbf", 3) == 0) // some editors mark UTF-8
+        rest += 3;
+    for (size_t number = 1; rest; number++)
+        if (add_host_line(strsep(&rest, "\n"), places, err) != 0)
+            return err_context(err, "%s:%zu", path, number);
+    return places->count > before ? 0 : err_set(err, ERR_USAGE, "'%s' names no host", path);
 }
 
 static int ssh_parse(const char *value, struct places *places, struct err *err)
@@ -423,18 +406,13 @@ static int ssh_parse(const char *value, struct places *places, struct err *err)
         return err_hint(err, "ssh:USER@HOST, or ssh:@FILE with one on each line");
     }
     if (*value == '@')
-        return add_file(value + 1, places, err);
-    char *copy = text_copy(value, err), *at = copy;
-    int rc = copy ? 0 : ERR_MEMORY;
-    while (rc == 0 && at) {
-        char *comma = strchr(at, ',');
-        if (comma)
-            *comma = '\0';
-        rc = add_word(at, places, err);
-        at = comma ? comma + 1 : NULL;
-    }
-    free(copy);
-    return rc;
+        return add_host_file(value + 1, places, err);
+    SCOPED(free_pointer) char *copy = text_copy(value, err);
+    if (!copy)
+        return ERR_MEMORY;
+    for (char *rest = copy; rest;)
+        TRY(add_host_word(strsep(&rest, ","), places, err));
+    return 0;
 }
 
 // Its own settings win over the user's where a connection is shared by a program, not a person:
@@ -469,9 +447,9 @@ static int ssh_prepare(const struct fleet *fleet, struct place *place, enum verb
     return 0;
 }
 
-static int ssh_read_answer(const struct fleet *fleet, struct place *place, enum verb verb,
-                           const struct chosen *chosen, const struct call_result *result,
-                           struct task_report *reports, struct err *err)
+static int ssh_read(const struct fleet *fleet, struct place *place, enum verb verb,
+                    const struct chosen *chosen, const struct call_result *result,
+                    struct task_report *reports, struct err *err)
 {
     // Trying again cannot help: the user has to do something first.
     static const char *const hopeless[] = {
@@ -484,11 +462,11 @@ static int ssh_read_answer(const struct fleet *fleet, struct place *place, enum 
     bool never = call_says(says, hopeless) && !strstr(says, "Temporary failure");
     if (result->timed_out || !result->exited || result->exit_code == 255)
         return call_failed(result, never ? ERR_FAIL : ERR_IO, NULL, err);
-    return host_read(fleet, verb, place, chosen, result, reports, err);
+    return host_read(fleet, place, verb, chosen, result, reports, err);
 }
 
-static void by_hand(const struct fleet *fleet, const struct place *place, const struct task *task,
-                    struct buf *out)
+static void ssh_by_hand(const struct fleet *fleet, const struct place *place,
+                        const struct task *task, struct buf *out)
 {
     (void)task;
     buf_printf(out, "fare runs cancel %s, once %s answers", fleet->dispatch->id, place->value);
@@ -500,7 +478,7 @@ const struct target target_ssh = {
     .about = "a host, by OpenSSH's client; ssh:@FILE names many, one on each line",
     .parse = ssh_parse,
     .prepare = ssh_prepare,
-    .read = ssh_read_answer,
+    .read = ssh_read,
     .look_waits = true,
-    .by_hand = by_hand,
+    .by_hand = ssh_by_hand,
 };

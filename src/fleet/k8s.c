@@ -112,7 +112,7 @@ static json_t *argument(const char *word)
     return text.failed ? NULL : json_stringn(buf_str(&text), text.len);
 }
 
-static int add(json_t *list, json_t *item)
+static int json_add(json_t *list, json_t *item)
 {
     return json_array_append_new(list, item);
 }
@@ -123,7 +123,7 @@ static int add_words(json_t *list, char *const *written, size_t count)
     for (size_t i = 0; i < count; i++) {
         SCOPED(buf_release) struct buf word = {0};
         task_word(written[i], &word);
-        bad |= word.failed ? -1 : add(list, argument(buf_str(&word)));
+        bad |= word.failed ? -1 : json_add(list, argument(buf_str(&word)));
     }
     return bad;
 }
@@ -135,7 +135,7 @@ static int add_option(json_t *list, const char *option, const char *name, const 
         task_word(value, &word);
     buf_printf(&text, "%s%s%s%s", option, name ? name : "", name ? "=" : "",
                name ? buf_str(&word) : value);
-    return text.failed || word.failed ? -1 : add(list, argument(buf_str(&text)));
+    return text.failed || word.failed ? -1 : json_add(list, argument(buf_str(&text)));
 }
 
 static json_t *command_of(const struct fleet *fleet, const struct place *place,
@@ -146,9 +146,9 @@ static json_t *command_of(const struct fleet *fleet, const struct place *place,
     const char *program = w->values[K8S_PROGRAM];
     if (!program)
         program = w->values[K8S_IMAGE] ? "fare" : "/fare/fare";
-    int bad = add(list, argument(program));
-    bad |= add(list, json_string("run"));
-    bad |= add(list, json_string("--ledger=/tmp/fare-ledger.db"));
+    int bad = json_add(list, argument(program));
+    bad |= json_add(list, json_string("run"));
+    bad |= json_add(list, json_string("--ledger=/tmp/fare-ledger.db"));
     bad |= add_words(list, d->arguments.items, d->arguments.count);
     if (place->offer)
         bad |= add_option(list, "--offer=", NULL, place->offer);
@@ -157,9 +157,9 @@ static json_t *command_of(const struct fleet *fleet, const struct place *place,
         bad |= add_option(list, "--label=", task->settings.items[i].name,
                           task->settings.items[i].value);
     if (task->workload) {
-        bad |= add(list, argument(task->workload));
+        bad |= json_add(list, argument(task->workload));
     } else {
-        bad |= add(list, json_string("--"));
+        bad |= json_add(list, json_string("--"));
         bad |= add_words(list, task->command.items, task->command.count);
     }
     if (bad) {
@@ -171,61 +171,48 @@ static json_t *command_of(const struct fleet *fleet, const struct place *place,
 
 static json_t *selector(const struct place_words *w)
 {
-    json_t *json = json_object();
     const char *select = w->values[K8S_SELECT];
-    if (w->values[K8S_GPU])
-        json_object_set_new(json, "nvidia.com/gpu.product", json_string(w->values[K8S_GPU]));
-    if (w->values[K8S_TYPE])
-        json_object_set_new(json, "node.kubernetes.io/instance-type",
-                            json_string(w->values[K8S_TYPE]));
-    if (select) {
-        size_t len = strcspn(select, "=");
-        char key[320];
-        snprintf(key, sizeof key, "%.*s", (int)len, select);
-        json_object_set_new(json, key, json_string(select + len + 1));
-    }
-    return json;
+    size_t len = select ? strcspn(select, "=") : 0;
+    struct short_text key = short_text("%.*s", (int)len, select ? select : "");
+    return json_pack("{s:s*, s:s*, s:s*}", "nvidia.com/gpu.product", w->values[K8S_GPU],
+                     "node.kubernetes.io/instance-type", w->values[K8S_TYPE], key.s,
+                     select ? select + len + 1 : NULL);
 }
 
 // A GPU is asked for if its type, or a number of them, is given.
 static json_t *limits(const struct place_words *w, bool *gpu)
 {
-    json_t *json = json_object();
     const char *gpus = w->values[K8S_GPUS];
     *gpu = gpus ? strtol(gpus, NULL, 10) > 0 : w->values[K8S_GPU] != NULL;
-    if (*gpu)
-        json_object_set_new(json, "nvidia.com/gpu", json_string(gpus ? gpus : "1"));
-    if (w->values[K8S_CPU])
-        json_object_set_new(json, "cpu", json_string(w->values[K8S_CPU]));
-    if (w->values[K8S_MEMORY])
-        json_object_set_new(json, "memory", json_string(w->values[K8S_MEMORY]));
-    return json;
+    return json_pack("{s:s*, s:s*, s:s*}", "nvidia.com/gpu",
+                     !*gpu  ? NULL
+                     : gpus ? gpus
+                            : "1",
+                     "cpu", w->values[K8S_CPU], "memory", w->values[K8S_MEMORY]);
 }
 
-static json_t *container(const struct fleet *fleet, const struct place *place,
-                         const struct place_words *w, const struct task *task, bool *gpu)
+static json_t *container_json(const struct fleet *fleet, const struct place *place,
+                              const struct place_words *w, const struct task *task, bool *gpu)
 {
     char key[TASK_KEY_BYTES];
     task_key(fleet->dispatch, task, key);
     json_t *command = command_of(fleet, place, w, task), *most = limits(w, gpu);
     const char *image = w->values[K8S_IMAGE];
     // Command as an argument vector: no shell reads it.
-    json_t *json =
-        json_pack("{s:s, s:s, s:s, s:o, s:[{s:s, s:s}, {s:s, s:s}], s:{s:o}}", "name", "fare",
-                  "image", image ? image : "fare:" FARE_VERSION, "imagePullPolicy", "IfNotPresent",
-                  "command", command, "env", "name", "FARE_FRAME", "value", key, "name",
-                  "FARE_METADATA", "value", "off", "resources", "limits", most);
-    return json;
+    return json_pack("{s:s, s:s, s:s, s:o, s:[{s:s, s:s}, {s:s, s:s}], s:{s:o}}", "name", "fare",
+                     "image", image ? image : "fare:" FARE_VERSION, "imagePullPolicy",
+                     "IfNotPresent", "command", command, "env", "name", "FARE_FRAME", "value", key,
+                     "name", "FARE_METADATA", "value", "off", "resources", "limits", most);
 }
 
-static json_t *job(const struct fleet *fleet, const struct place *place,
-                   const struct place_words *w, const struct task *task)
+static json_t *job_json(const struct fleet *fleet, const struct place *place,
+                        const struct place_words *w, const struct task *task)
 {
     const struct dispatch *d = fleet->dispatch;
     char name[K8S_NAME_BYTES];
     bool gpu = false;
     k8s_name(d, task, name);
-    json_t *box = container(fleet, place, w, task, &gpu);
+    json_t *box = container_json(fleet, place, w, task, &gpu);
     json_t *pod = json_pack("{s:s, s:i, s:o, s:[o]}", "restartPolicy", "Never",
                             "terminationGracePeriodSeconds", GRACE_S, "nodeSelector", selector(w),
                             "containers", box);
@@ -254,7 +241,7 @@ static int k8s_manifest(const struct fleet *fleet, const struct place *place,
     json_auto_t *items = json_array();
     bool bad = !items;
     for (size_t i = 0; i < chosen->count && !bad; i++)
-        bad = json_array_append_new(items, job(fleet, place, words, chosen->tasks[i])) != 0;
+        bad = json_array_append_new(items, job_json(fleet, place, words, chosen->tasks[i])) != 0;
     json_t *list =
         bad ? NULL
             : json_pack("{s:s, s:s, s:O}", "apiVersion", "v1", "kind", "List", "items", items);
@@ -275,33 +262,20 @@ static int k8s_manifest(const struct fleet *fleet, const struct place *place,
 enum { PAUSE_S = 4, LOGS = 50, IMAGE_WAIT_S = 180, LOG_WAIT_S = 60 };
 #define SHORT_NS (120 * NS_PER_S)
 
-static void release(struct place *place)
+static int k8s_parse(const char *value, struct places *places, struct err *err)
 {
-    if (place->own)
-        place_words_release(place->own);
-    free(place->own);
-    place->own = NULL;
-}
-
-static int parse(const char *value, struct places *places, struct err *err)
-{
-    struct place_words *own = calloc(1, sizeof *own);
-    if (!own)
-        return err_memory(err);
-    int rc = place_words_read(own, "k8s", value, k8s_keys, err);
-    if (rc == 0)
-        rc = k8s_check(own, err);
-    if (rc == 0 && !proc_in_path("kubectl")) {
+    SCOPED(place_words_release) struct place_words words = {0};
+    TRY(place_words_read(&words, "k8s", value, k8s_keys, err));
+    TRY(k8s_check(&words, err));
+    if (!proc_in_path("kubectl")) {
         err_set(err, ERR_MISSING, "--on k8s: kubectl is not in PATH");
-        rc = err_hint(err, "install it and log in to the cluster: 'kubectl get nodes' must work");
+        return err_hint(err, "install it and log in to the cluster: 'kubectl get nodes' must work");
     }
-    struct place *place = rc == 0 ? places_add(places, &target_k8s, value, NULL, err) : NULL;
-    if (!place) {
-        place_words_release(own);
-        free(own);
-        return rc != 0 ? rc : ERR_MEMORY;
-    }
-    place->own = own;
+    struct place *place = places_add(places, &target_k8s, value, NULL, err);
+    if (!place)
+        return ERR_MEMORY;
+    place->words = words;
+    words = (struct place_words){0};
     return 0;
 }
 
@@ -368,10 +342,10 @@ static void add_look(struct buf *out, const struct fleet *fleet, const struct pl
         fleet->dispatch->id, PAUSE_S, LOGS);
 }
 
-static int prepare(const struct fleet *fleet, struct place *place, enum verb verb,
-                   const struct chosen *chosen, struct call *call, struct err *err)
+static int k8s_prepare(const struct fleet *fleet, struct place *place, enum verb verb,
+                       const struct chosen *chosen, struct call *call, struct err *err)
 {
-    const struct place_words *words = place->own;
+    const struct place_words *words = &place->words;
     struct buf *out = &call->input;
     call->limit_ns = SHORT_NS;
     if (verb == VERB_BRING)
@@ -382,15 +356,12 @@ static int prepare(const struct fleet *fleet, struct place *place, enum verb ver
             call_argf(call, "--context=%s", words->head);
         if (words->values[K8S_NAMESPACE])
             call_argf(call, "--namespace=%s", words->values[K8S_NAMESPACE]);
-        call_arg(call, "apply");
-        call_arg(call, "-f");
-        call_arg(call, "-");
+        call_words(call, "apply -f -");
         call->limit_ns = 5 * SHORT_NS;
         TRY(k8s_manifest(fleet, place, words, chosen, out, err));
         return call_check(call, err);
     }
-    call_arg(call, "sh");
-    call_arg(call, "-s");
+    call_words(call, "sh -s");
     if (verb == VERB_CHECK) {
         add_kubectl(out, words);
         buf_adds(out, " auth can-i create jobs.batch </dev/null\n");
@@ -413,7 +384,7 @@ static int prepare(const struct fleet *fleet, struct place *place, enum verb ver
 // ---- answers
 
 // Copies a word and its following spaces; "<none>" is empty. False: there is none.
-static bool take(const char **at, const char *end, char *out, size_t size)
+static bool take_word(const char **at, const char *end, char *out, size_t size)
 {
     const char *from = *at;
     while (*at < end && **at != ' ' && **at != '\t' && **at != '\r')
@@ -440,13 +411,14 @@ bool k8s_pod_read(const char *line, size_t len, struct k8s_pod *pod)
 {
     const char *at = line, *end = line + len;
     char word[8], code[8], created[40], started[40], ended[40];
-    if (!take(&at, end, word, sizeof word) || strcmp(word, "pod") != 0 ||
-        !take(&at, end, pod->job, sizeof pod->job) ||
-        !take(&at, end, pod->phase, sizeof pod->phase) ||
-        !take(&at, end, pod->reason, sizeof pod->reason) ||
-        !take(&at, end, pod->waiting, sizeof pod->waiting) || !take(&at, end, code, sizeof code) ||
-        !take(&at, end, created, sizeof created) || !take(&at, end, started, sizeof started) ||
-        !take(&at, end, ended, sizeof ended) || at != end)
+    if (!take_word(&at, end, word, sizeof word) || strcmp(word, "pod") != 0 ||
+        !take_word(&at, end, pod->job, sizeof pod->job) ||
+        !take_word(&at, end, pod->phase, sizeof pod->phase) ||
+        !take_word(&at, end, pod->reason, sizeof pod->reason) ||
+        !take_word(&at, end, pod->waiting, sizeof pod->waiting) ||
+        !take_word(&at, end, code, sizeof code) || !take_word(&at, end, created, sizeof created) ||
+        !take_word(&at, end, started, sizeof started) ||
+        !take_word(&at, end, ended, sizeof ended) || at != end)
         return false;
     size_t digits = strspn(code, "0123456789");
     pod->code =
@@ -535,7 +507,7 @@ static bool has_line(const struct buf *text, const char *word, const char *name)
     return false;
 }
 
-static int look_one(const struct fleet *fleet, const struct call_result *result,
+static int look_job(const struct fleet *fleet, const struct call_result *result,
                     const struct pods *pods, const struct task *task, struct task_report *report,
                     struct err *err)
 {
@@ -583,9 +555,9 @@ static const char *const passing[] = {"Unable to connect to the server",
                                       "unexpected EOF",
                                       NULL};
 
-static int read_answer(const struct fleet *fleet, struct place *place, enum verb verb,
-                       const struct chosen *chosen, const struct call_result *result,
-                       struct task_report *reports, struct err *err)
+static int k8s_read(const struct fleet *fleet, struct place *place, enum verb verb,
+                    const struct chosen *chosen, const struct call_result *result,
+                    struct task_report *reports, struct err *err)
 {
     struct pods pods = {0};
     int rc = 0;
@@ -604,7 +576,7 @@ static int read_answer(const struct fleet *fleet, struct place *place, enum verb
     for (size_t i = 0; i < chosen->count && rc == 0; i++) {
         reports[i].run_s = reports[i].queue_s = -1;
         if (verb == VERB_LOOK) {
-            rc = look_one(fleet, result, &pods, chosen->tasks[i], &reports[i], err);
+            rc = look_job(fleet, result, &pods, chosen->tasks[i], &reports[i], err);
             continue;
         }
         reports[i].state = verb == VERB_START ? REPORT_QUEUED : REPORT_ABSENT;
@@ -615,10 +587,10 @@ static int read_answer(const struct fleet *fleet, struct place *place, enum verb
     return rc;
 }
 
-static void by_hand(const struct fleet *fleet, const struct place *place, const struct task *task,
-                    struct buf *out)
+static void k8s_by_hand(const struct fleet *fleet, const struct place *place,
+                        const struct task *task, struct buf *out)
 {
-    const struct place_words *words = place->own;
+    const struct place_words *words = &place->words;
     buf_adds(out, "kubectl");
     if (*words->head) {
         buf_adds(out, " --context=");
@@ -639,11 +611,10 @@ const struct target target_k8s = {
     .name = "k8s",
     .value = "CONTEXT",
     .about = "Jobs of a Kubernetes cluster",
-    .parse = parse,
-    .prepare = prepare,
-    .read = read_answer,
-    .by_hand = by_hand,
-    .release = release,
+    .parse = k8s_parse,
+    .prepare = k8s_prepare,
+    .read = k8s_read,
+    .by_hand = k8s_by_hand,
     .unlimited = true,
     .no_bundle = true,
 };

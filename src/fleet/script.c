@@ -199,13 +199,13 @@ int script_left(const struct call_result *result, struct task_report *report, st
     return buf_check(&report->words, err);
 }
 
-struct reading {
+struct reply_reading {
     const char *at, *end;
     char prefix[sizeof REPLY + TASK_KEY_BYTES]; // "fare-reply KEY "
 };
 
 // The next line that begins with the prefix: what follows it, up to `*len`. Null: none.
-static const char *next_line(struct reading *r, size_t *len)
+static const char *reply_line(struct reply_reading *r, size_t *len)
 {
     size_t prefix = strlen(r->prefix);
     while (r->at < r->end) {
@@ -249,7 +249,7 @@ static int numbers(const char *line, size_t len, long long out[3])
 }
 
 // Takes `bytes` bytes that follow the line; false if they are not all there.
-static bool piece(struct reading *r, long long bytes, struct buf *into)
+static bool piece(struct reply_reading *r, long long bytes, struct buf *into)
 {
     if (bytes < 0 || bytes > r->end - r->at)
         return false;
@@ -266,8 +266,8 @@ static double span(long long from, long long to)
 }
 
 // One line; false: nonsense. `*whole` after the last one.
-static bool read_line(struct reading *r, const char *line, size_t len, struct task_report *to,
-                      bool *whole)
+static bool read_reply_line(struct reply_reading *r, const char *line, size_t len,
+                            struct task_report *to, bool *whole)
 {
     long long n[3];
     int count = numbers(line, len, n);
@@ -303,7 +303,7 @@ static bool read_line(struct reading *r, const char *line, size_t len, struct ta
 int reply_read(const char *text, size_t len, const char *key, struct task_report *report,
                struct err *err)
 {
-    struct reading r = {.at = text, .end = text + len};
+    struct reply_reading r = {.at = text, .end = text + len};
     bool whole = false, good = true;
     const char *line;
     size_t line_len;
@@ -311,8 +311,8 @@ int reply_read(const char *text, size_t len, const char *key, struct task_report
     report->state = REPORT_UNKNOWN;
     report->code = -1;
     report->run_s = report->queue_s = -1;
-    while (good && !whole && (line = next_line(&r, &line_len)) != NULL)
-        good = read_line(&r, line, line_len, report, &whole);
+    while (good && !whole && (line = reply_line(&r, &line_len)) != NULL)
+        good = read_reply_line(&r, line, line_len, report, &whole);
     if (!whole || !good || report->state == REPORT_UNKNOWN) { // or no line said how far it is
         report->state = REPORT_UNKNOWN;
         buf_reset(&report->records);

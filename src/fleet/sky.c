@@ -23,7 +23,7 @@
 enum { LAUNCH_S = 2400, CHECK_S = 300, LOOK_S = 300, DOWN_S = 900, PAUSE_S = 15 };
 #define STATE "fare-sky "
 
-static void release(struct place *place)
+static void sky_release(struct place *place)
 {
     struct sky_offer *own = place->own;
     if (!own)
@@ -41,23 +41,22 @@ static int add_offer(struct places *places, const char *name, struct err *err)
     TRY(market_find(places->market, name, 0, &offer, err));
     if (!sky_rents(&offer, err))
         return ERR_USAGE;
-    struct sky_offer *own = calloc(1, sizeof *own);
+    SCOPED(free_pointer) struct sky_offer *own = calloc(1, sizeof *own);
     if (!own)
         return err_memory(err);
-    int rc = sky_offer_of(&offer, own, err);
-    struct place *place =
-        rc == 0 ? places_add(places, &target_sky, own->name, own->name, err) : NULL;
+    TRY(sky_offer_of(&offer, own, err));
+    struct place *place = places_add(places, &target_sky, own->name, own->name, err);
     if (!place) {
         sky_offer_release(own);
-        free(own);
-        return rc != 0 ? rc : ERR_MEMORY;
+        return ERR_MEMORY;
     }
     place->own = own;
+    own = NULL;
     return 0;
 }
 
 // The offers between commas; a region may have commas too, so the whole is tried first.
-static int parse(const char *value, struct places *places, struct err *err)
+static int sky_parse(const char *value, struct places *places, struct err *err)
 {
     struct offer whole;
     if (!value || !*value) {
@@ -70,13 +69,8 @@ static int parse(const char *value, struct places *places, struct err *err)
         SCOPED(free_pointer) char *copy = text_copy(value, err);
         if (!copy)
             return ERR_MEMORY;
-        for (char *name = copy; name;) {
-            char *comma = strchr(name, ',');
-            if (comma)
-                *comma = '\0';
-            TRY(add_offer(places, name, err));
-            name = comma ? comma + 1 : NULL;
-        }
+        for (char *rest = copy; rest;)
+            TRY(add_offer(places, strsep(&rest, ","), err));
     }
     if (!proc_in_path("sky")) {
         err_set(err, ERR_MISSING, "--on sky: SkyPilot's program 'sky' is not in PATH");
@@ -139,8 +133,8 @@ static void add_look(struct buf *out, const char *cluster)
                PAUSE_S, cluster, cluster);
 }
 
-static int prepare(const struct fleet *fleet, struct place *place, enum verb verb,
-                   const struct chosen *chosen, struct call *call, struct err *err)
+static int sky_prepare(const struct fleet *fleet, struct place *place, enum verb verb,
+                       const struct chosen *chosen, struct call *call, struct err *err)
 {
     const struct sky_offer *own = place->own;
     char cluster[SKY_CLUSTER_BYTES];
@@ -149,8 +143,7 @@ static int prepare(const struct fleet *fleet, struct place *place, enum verb ver
     if (verb == VERB_BRING || verb == VERB_CLEAN)
         return 0; // SkyPilot copies; the machine goes with its last task
     call->keep_max = (size_t)48 << 20;
-    call_arg(call, "sh");
-    call_arg(call, "-s");
+    call_words(call, "sh -s");
     switch (verb) {
     case VERB_CHECK:
         buf_printf(&call->input, "sky check %s -o json </dev/null\n", own->cloud);
@@ -169,8 +162,6 @@ static int prepare(const struct fleet *fleet, struct place *place, enum verb ver
         call->limit_ns = DOWN_S * NS_PER_S;
         break;
     }
-    if (rc == 0)
-        rc = buf_check(&call->input, err);
     return rc != 0 ? rc : call_check(call, err);
 }
 
@@ -213,7 +204,7 @@ bool sky_enabled(const char *text, const char *cloud)
 }
 
 // Whether the line "fare-sky WORD" is in the answer.
-static bool says(const struct call_result *result, const char *word)
+static bool sky_says(const struct call_result *result, const char *word)
 {
     SCOPED(buf_release) struct buf line = {0};
     buf_printf(&line, STATE "%s\n", word);
@@ -225,19 +216,19 @@ static bool is_gone(const struct call_result *result, const char *cluster)
 {
     char status[24];
     const char *known =
-        says(result, "status") ? sky_status(buf_str(&result->out), cluster, status) : NULL;
+        sky_says(result, "status") ? sky_status(buf_str(&result->out), cluster, status) : NULL;
     return known && *known == '\0';
 }
 
 static int read_start(const struct call_result *result, const char *cluster,
                       struct task_report *report, struct err *err)
 {
-    if (says(result, "launched")) {
+    if (sky_says(result, "launched")) {
         report->state = REPORT_RUNNING;
         snprintf(report->handle, sizeof report->handle, "%s", cluster);
         return 0;
     }
-    if (says(result, "failed") && is_gone(result, cluster)) {
+    if (sky_says(result, "failed") && is_gone(result, cluster)) {
         report->state = REPORT_ABSENT;
         return call_failed(result, ERR_FAIL, "SkyPilot could not launch it", err);
     }
@@ -251,7 +242,7 @@ static int logs_code(const struct call_result *result)
     char word[16];
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
         snprintf(word, sizeof word, "logs %d", codes[i]);
-        if (says(result, word))
+        if (sky_says(result, word))
             return codes[i];
     }
     return -1;
@@ -275,7 +266,7 @@ static int read_look(const struct call_result *result, const char *cluster, cons
                                              : "SkyPilot's job ended without a result");
     } else {
         const char *known =
-            says(result, "status") ? sky_status(buf_str(&result->out), cluster, status) : NULL;
+            sky_says(result, "status") ? sky_status(buf_str(&result->out), cluster, status) : NULL;
         if (known && (*known == '\0' || strcmp(known, "STOPPED") == 0)) {
             report->state = REPORT_LOST;
             buf_adds(&report->words, "its machine is gone");
@@ -286,9 +277,9 @@ static int read_look(const struct call_result *result, const char *cluster, cons
     return 0;
 }
 
-static int read_answer(const struct fleet *fleet, struct place *place, enum verb verb,
-                       const struct chosen *chosen, const struct call_result *result,
-                       struct task_report *reports, struct err *err)
+static int sky_read(const struct fleet *fleet, struct place *place, enum verb verb,
+                    const struct chosen *chosen, const struct call_result *result,
+                    struct task_report *reports, struct err *err)
 {
     const struct sky_offer *own = place->own;
     char cluster[SKY_CLUSTER_BYTES], key[TASK_KEY_BYTES];
@@ -368,8 +359,8 @@ static int cost_of(struct market *market, const struct place *place, const struc
     return 0;
 }
 
-static int describe(const struct fleet *fleet, const struct places *places, struct buf *out,
-                    struct err *err)
+static int sky_describe(const struct fleet *fleet, const struct places *places, struct buf *out,
+                        struct err *err)
 {
     const struct dispatch *d = fleet->dispatch;
     int64_t sum = 0, more = 0; // all tasks for any place at the one where they cost most
@@ -396,8 +387,8 @@ static int describe(const struct fleet *fleet, const struct places *places, stru
     return buf_check(out, err);
 }
 
-static void by_hand(const struct fleet *fleet, const struct place *place, const struct task *task,
-                    struct buf *out)
+static void sky_by_hand(const struct fleet *fleet, const struct place *place,
+                        const struct task *task, struct buf *out)
 {
     char cluster[SKY_CLUSTER_BYTES];
     (void)task;
@@ -409,10 +400,10 @@ const struct target target_sky = {
     .name = "sky",
     .value = "OFFER",
     .about = "machines that SkyPilot rents and takes down",
-    .parse = parse,
-    .prepare = prepare,
-    .read = read_answer,
-    .describe = describe,
-    .by_hand = by_hand,
-    .release = release,
+    .parse = sky_parse,
+    .prepare = sky_prepare,
+    .read = sky_read,
+    .describe = sky_describe,
+    .by_hand = sky_by_hand,
+    .release = sky_release,
 };

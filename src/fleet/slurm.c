@@ -24,7 +24,7 @@ static bool is_plain(char c)
 }
 
 // Copies a word of plain characters; the number of bytes, 0 if there is none or no room.
-static size_t take(const char *text, size_t len, char *out, size_t size)
+static size_t take_plain(const char *text, size_t len, char *out, size_t size)
 {
     size_t n = 0;
     while (n < len && is_plain(text[n]))
@@ -42,12 +42,12 @@ static bool read_pair(const char *line, size_t len, const char *word, struct slu
     if (len <= at || memcmp(line, word, at) != 0 || line[at] != ' ')
         return false;
     at++;
-    size_t n = take(line + at, len - at, pair->key, sizeof pair->key);
+    size_t n = take_plain(line + at, len - at, pair->key, sizeof pair->key);
     at += n;
     if (n == 0 || at >= len || line[at] != ' ')
         return false;
     at++;
-    n = take(line + at, len - at, pair->value, sizeof pair->value);
+    n = take_plain(line + at, len - at, pair->value, sizeof pair->value);
     return n > 0 && at + n == len;
 }
 
@@ -78,7 +78,7 @@ int slurm_pairs_read(struct slurm_pairs *pairs, const char *word, const char *te
 const char *slurm_pairs_find(const struct slurm_pairs *pairs, const char *key)
 {
     struct slurm_pair want;
-    if (pairs->count == 0 || take(key, strlen(key), want.key, sizeof want.key) != strlen(key))
+    if (pairs->count == 0 || take_plain(key, strlen(key), want.key, sizeof want.key) != strlen(key))
         return NULL;
     const struct slurm_pair *found =
         bsearch(&want, pairs->items, pairs->count, sizeof want, by_key);
@@ -217,18 +217,16 @@ struct gone { // a task whose job ended or vanished without a result
 };
 
 struct slurm_place {
-    struct place_words words;
     struct gone *gone;
     size_t gone_count, gone_cap;
     bool fresh; // something was queued since the last look, which then does not wait
 };
 
-static void release(struct place *place)
+static void slurm_release(struct place *place)
 {
     struct slurm_place *own = place->own;
     if (!own)
         return;
-    place_words_release(&own->words);
     free(own->gone);
     free(own);
     place->own = NULL;
@@ -238,17 +236,18 @@ static void release(struct place *place)
 
 static int add_place(struct places *places, const char *value, struct err *err)
 {
-    struct slurm_place *own = calloc(1, sizeof *own);
+    SCOPED(place_words_release) struct place_words words = {0};
+    SCOPED(free_pointer) struct slurm_place *own = calloc(1, sizeof *own);
     if (!own)
         return err_memory(err);
-    int rc = place_words_read(&own->words, "slurm", value, slurm_keys, err);
-    struct place *place = rc == 0 ? places_add(places, &target_slurm, value, NULL, err) : NULL;
-    if (!place) {
-        place_words_release(&own->words);
-        free(own);
-        return rc != 0 ? rc : ERR_MEMORY;
-    }
+    TRY(place_words_read(&words, "slurm", value, slurm_keys, err));
+    struct place *place = places_add(places, &target_slurm, value, NULL, err);
+    if (!place)
+        return ERR_MEMORY;
+    place->words = words;
     place->own = own;
+    words = (struct place_words){0};
+    own = NULL;
     return 0;
 }
 
@@ -284,10 +283,7 @@ static int add_each(struct places *places, const struct place_words *words, stru
     SCOPED(call_result_release) struct call_result result = {0};
     if (!gres && strcmp(each, "features") != 0)
         return err_set(err, ERR_USAGE, "--on slurm: each=gpu or each=features, not '%.40s'", each);
-    call_arg(&call, "sinfo");
-    call_arg(&call, "-h");
-    call_arg(&call, "-o");
-    call_arg(&call, gres ? "%G" : "%f");
+    call_words(&call, gres ? "sinfo -h -o %G" : "sinfo -h -o %f");
     if (*words->head)
         call_argf(&call, "--partition=%s", words->head);
     TRY(call_run(&call, &result, err));
@@ -300,7 +296,7 @@ static int add_each(struct places *places, const struct place_words *words, stru
     return 0;
 }
 
-static int parse(const char *value, struct places *places, struct err *err)
+static int slurm_parse(const char *value, struct places *places, struct err *err)
 {
     SCOPED(place_words_release) struct place_words words = {0};
     TRY(place_words_read(&words, "slurm", value, slurm_keys, err));
@@ -344,16 +340,13 @@ static void check_text(const struct fleet *fleet, const struct place_words *word
     buf_drop(out, &program);
 }
 
-static int prepare(const struct fleet *fleet, struct place *place, enum verb verb,
-                   const struct chosen *chosen, struct call *call, struct err *err)
+static int slurm_prepare(const struct fleet *fleet, struct place *place, enum verb verb,
+                         const struct chosen *chosen, struct call *call, struct err *err)
 {
     struct slurm_place *own = place->own;
-    const struct place_words *words = &own->words;
-    struct buf base = {0};
-    int rc = 0;
-    call_arg(call, "sh");
-    call_arg(call, "-s");
-    call_arg(call, "--");
+    const struct place_words *words = &place->words;
+    SCOPED(buf_release) struct buf base = {0};
+    call_words(call, "sh -s --");
     switch (verb) {
     case VERB_CHECK:
         check_text(fleet, words, &call->input);
@@ -363,7 +356,8 @@ static int prepare(const struct fleet *fleet, struct place *place, enum verb ver
         break;
     case VERB_START:
         slurm_base(fleet, words, &base);
-        rc = slurm_write(fleet, place, buf_str(&base), chosen, err);
+        TRY(buf_check(&base, err));
+        TRY(slurm_write(fleet, place, buf_str(&base), chosen, err));
         slurm_start_text(fleet, words, chosen, &call->input);
         break;
     case VERB_LOOK:
@@ -381,16 +375,14 @@ static int prepare(const struct fleet *fleet, struct place *place, enum verb ver
     default:
         break;
     }
-    buf_drop(&call->input, &base);
-    if (rc == 0)
-        rc = buf_check(&call->input, err);
-    return rc != 0 ? rc : call_check(call, err);
+    return call_check(call, err);
 }
 
 // ---- answers
 
 // The exit codes of the texts.
-static int failed(const struct place *place, const struct call_result *result, struct err *err)
+static int slurm_failed(const struct place *place, const struct call_result *result,
+                        struct err *err)
 {
     int code = result->exited ? result->exit_code : -1;
     bool later = slurm_passing(buf_str(&result->err_text)) || code == 70 || code == 73;
@@ -403,14 +395,12 @@ static int failed(const struct place *place, const struct call_result *result, s
 static int read_check(struct place *place, const struct fleet *fleet,
                       const struct call_result *result, struct err *err)
 {
-    const struct slurm_place *own = place->own;
     const char *text = buf_str(&result->out);
     SCOPED(slurm_pairs_release) struct slurm_pairs partitions = {0};
     TRY(slurm_pairs_read(&partitions, "partition", text, result->out.len, err));
-    bool any = partitions.count > 0;
-    if (!any)
+    if (partitions.count == 0)
         return err_set(err, ERR_FAIL, "%s: Slurm has no partition '%s'", place->name,
-                       own->words.head);
+                       place->words.head);
     place->needs_bundle = (fleet->dispatch->bundle.file && !strstr(text, "fare is there\n")) ||
                           (fleet->dispatch->folder.file && !strstr(text, "folder is there\n"));
     return 0;
@@ -438,7 +428,7 @@ static int read_start(const struct fleet *fleet, struct place *place, const stru
     }
     own->fresh = true;
     if (queued == 0 && !call_ended_well(result))
-        TRY(failed(place, result, err));
+        TRY(slurm_failed(place, result, err));
     return 0;
 }
 
@@ -459,7 +449,7 @@ static int gone_since(struct slurm_place *own, const struct task *task, int64_t 
 }
 
 // A job without a result (yet), by its state in squeue; null: not listed.
-static int by_state(const struct fleet *fleet, struct slurm_place *own, const struct task *task,
+static int by_state(const struct fleet *fleet, struct place *place, const struct task *task,
                     const char *id, const char *state, struct task_report *report, struct err *err)
 {
     bool limit;
@@ -468,7 +458,7 @@ static int by_state(const struct fleet *fleet, struct slurm_place *own, const st
     report->state = means;
     if (means == REPORT_QUEUED || means == REPORT_RUNNING)
         return 0;
-    TRY(gone_since(own, task, &since_ns, err));
+    TRY(gone_since(place->own, task, &since_ns, err));
     if (clock_now_ns() - since_ns < GRACE_NS) {
         report->state = REPORT_UNKNOWN;
         return 0;
@@ -478,7 +468,7 @@ static int by_state(const struct fleet *fleet, struct slurm_place *own, const st
         buf_printf(&report->words, "job %s is no longer in squeue and left no result", id);
     } else if (strcmp(state, "FAILED") == 0 || strcmp(state, "COMPLETED") == 0) {
         struct buf base = {0};
-        slurm_base(fleet, &own->words, &base);
+        slurm_base(fleet, &place->words, &base);
         buf_printf(&report->words,
                    "job %s ended without a result; does its node share %s? (dir= names another "
                    "folder; slurm-%s.out there has what it said)",
@@ -490,29 +480,31 @@ static int by_state(const struct fleet *fleet, struct slurm_place *own, const st
     return buf_check(&report->words, err);
 }
 
+// The kinds of lines in an answer to LOOK.
+enum { QUEUE, BEGAN, WAITED, LATER, TROUBLE, TOLD };
+static const char *const told_words[TOLD] = {"queue", "began", "waited", "later", "squeue"};
+
 struct looking {
     const struct fleet *fleet;
-    struct slurm_place *own;
+    struct place *place;
     const struct call_result *result;
-    struct slurm_pairs queue, began, waited, later;
+    struct slurm_pairs told[TOLD];
     bool asked; // squeue answered
 };
 
 static void looking_release(struct looking *l)
 {
-    slurm_pairs_release(&l->queue);
-    slurm_pairs_release(&l->began);
-    slurm_pairs_release(&l->waited);
-    slurm_pairs_release(&l->later);
+    for (size_t i = 0; i < TOLD; i++)
+        slurm_pairs_release(&l->told[i]);
 }
 
-static int look_one(struct looking *l, const struct task *task, struct task_report *report,
-                    bool *ended, struct err *err)
+static int look_task(struct looking *l, const struct task *task, struct task_report *report,
+                     bool *ended, struct err *err)
 {
     char key[TASK_KEY_BYTES];
     task_key(l->fleet->dispatch, task, key);
     TRY(reply_read(buf_str(&l->result->out), l->result->out.len, key, report, err));
-    const char *waited = slurm_pairs_find(&l->waited, key);
+    const char *waited = slurm_pairs_find(&l->told[WAITED], key);
     if (waited)
         report->queue_s = strtod(waited, NULL) >= 0 ? strtod(waited, NULL) : 0;
     if (report->state == REPORT_ENDED) {
@@ -521,13 +513,14 @@ static int look_one(struct looking *l, const struct task *task, struct task_repo
     }
     buf_reset(&report->words);
     report->state = REPORT_UNKNOWN;
-    const char *owner = slurm_pairs_find(&l->began, key);
+    const char *owner = slurm_pairs_find(&l->told[BEGAN], key);
     const char *id = owner ? owner : task->now.handle;
-    if (!id || !l->asked || slurm_pairs_find(&l->later, key)) // its result comes with another look
+    if (!id || !l->asked || slurm_pairs_find(&l->told[LATER], key)) // with another look
         return 0;
     if (owner)
         snprintf(report->handle, sizeof report->handle, "%s", owner);
-    return by_state(l->fleet, l->own, task, id, slurm_pairs_find(&l->queue, id), report, err);
+    return by_state(l->fleet, l->place, task, id, slurm_pairs_find(&l->told[QUEUE], id), report,
+                    err);
 }
 
 static int read_look(const struct fleet *fleet, struct place *place, const struct chosen *chosen,
@@ -536,20 +529,17 @@ static int read_look(const struct fleet *fleet, struct place *place, const struc
     const char *text = buf_str(&result->out);
     size_t len = result->out.len;
     SCOPED(looking_release)
-    struct looking l = {.fleet = fleet, .own = place->own, .result = result};
-    SCOPED(slurm_pairs_release) struct slurm_pairs trouble = {0};
+    struct looking l = {.fleet = fleet, .place = place, .result = result};
     bool ended = false;
     if (!call_ended_well(result))
-        return failed(place, result, err);
-    TRY(slurm_pairs_read(&l.queue, "queue", text, len, err));
-    TRY(slurm_pairs_read(&l.began, "began", text, len, err));
-    TRY(slurm_pairs_read(&l.waited, "waited", text, len, err));
-    TRY(slurm_pairs_read(&l.later, "later", text, len, err));
-    TRY(slurm_pairs_read(&trouble, "squeue", text, len, err));
-    l.asked = trouble.count == 0 && !result->cut;
+        return slurm_failed(place, result, err);
+    for (size_t i = 0; i < TOLD; i++)
+        TRY(slurm_pairs_read(&l.told[i], told_words[i], text, len, err));
+    bool trouble = l.told[TROUBLE].count > 0;
+    l.asked = !trouble && !result->cut;
     for (size_t i = 0; i < chosen->count; i++)
-        TRY(look_one(&l, chosen->tasks[i], &reports[i], &ended, err));
-    if (trouble.count > 0 && !ended) // results count also while slurmctld is away
+        TRY(look_task(&l, chosen->tasks[i], &reports[i], &ended, err));
+    if (trouble && !ended) // results count also while slurmctld is away
         return err_set(err, ERR_IO, "%s: %.300s", place->name,
                        result->err_text.len > 0 ? buf_str(&result->err_text) : "squeue failed");
     return 0;
@@ -570,16 +560,16 @@ static int read_cancel(const struct fleet *fleet, const struct chosen *chosen,
     return 0;
 }
 
-static int read_answer(const struct fleet *fleet, struct place *place, enum verb verb,
-                       const struct chosen *chosen, const struct call_result *result,
-                       struct task_report *reports, struct err *err)
+static int slurm_read(const struct fleet *fleet, struct place *place, enum verb verb,
+                      const struct chosen *chosen, const struct call_result *result,
+                      struct task_report *reports, struct err *err)
 {
     if (verb == VERB_START)
         return read_start(fleet, place, chosen, result, reports, err);
     if (verb == VERB_LOOK)
         return read_look(fleet, place, chosen, result, reports, err);
     if (!call_ended_well(result))
-        return failed(place, result, err);
+        return slurm_failed(place, result, err);
     if (verb == VERB_CANCEL)
         TRY(read_cancel(fleet, chosen, result, reports, err));
     if (verb == VERB_CANCEL || verb == VERB_CLEAN)
@@ -588,8 +578,8 @@ static int read_answer(const struct fleet *fleet, struct place *place, enum verb
     return verb == VERB_CHECK ? read_check(place, fleet, result, err) : 0;
 }
 
-static void by_hand(const struct fleet *fleet, const struct place *place, const struct task *task,
-                    struct buf *out)
+static void slurm_by_hand(const struct fleet *fleet, const struct place *place,
+                          const struct task *task, struct buf *out)
 {
     (void)place;
     if (task->now.handle)
@@ -602,10 +592,10 @@ const struct target target_slurm = {
     .name = "slurm",
     .value = "PARTITION",
     .about = "jobs of a Slurm cluster",
-    .parse = parse,
-    .prepare = prepare,
-    .read = read_answer,
-    .by_hand = by_hand,
-    .release = release,
+    .parse = slurm_parse,
+    .prepare = slurm_prepare,
+    .read = slurm_read,
+    .by_hand = slurm_by_hand,
+    .release = slurm_release,
     .unlimited = true,
 };

@@ -191,7 +191,7 @@ struct candidate {
     bool unfinished;
 };
 
-static bool better(const struct candidate *a, const struct candidate *b)
+static bool better_state(const struct candidate *a, const struct candidate *b)
 {
     if (a->unfinished != b->unfinished)
         return a->unfinished;
@@ -202,7 +202,7 @@ static bool better(const struct candidate *a, const struct candidate *b)
                                                   : a->written.tv_nsec > b->written.tv_nsec;
 }
 
-static bool describe(const char *id, struct candidate *out)
+static bool describe_state(const char *id, struct candidate *out)
 {
     struct state state = {0};
     struct err why = {0};
@@ -229,7 +229,7 @@ static bool describe(const char *id, struct candidate *out)
 }
 
 // The id that `word` begins, or the best one; empty: none.
-static int choose(const char *word, char id[32], struct err *err)
+static int choose_state(const char *word, char id[32], struct err *err)
 {
     SCOPED(buf_release) struct buf home = {0};
     struct candidate best = {0}, one;
@@ -238,10 +238,10 @@ static int choose(const char *word, char id[32], struct err *err)
     SCOPED(fs_close_folder) DIR *dir = opendir(buf_str(&home));
     for (const char *name; (name = fs_next(dir));) {
         bool fits = name[0] != '.' && (!word || strncmp(name, word, strlen(word)) == 0);
-        if (!fits || !describe(name, &one))
+        if (!fits || !describe_state(name, &one))
             continue;
         fitting++;
-        if (!best.id[0] || better(&one, &best))
+        if (!best.id[0] || better_state(&one, &best))
             best = one;
     }
     if (word && fitting > 1)
@@ -255,7 +255,7 @@ int state_open(struct state *state, const char *id, bool lock, struct err *err)
     char found[32];
     if (id && (!*id || strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789") != strlen(id)))
         return err_set(err, ERR_USAGE, "'%.40s' is not the id of a dispatch", id);
-    TRY(choose(id, found, err));
+    TRY(choose_state(id, found, err));
     if (found[0])
         return open_one(state, found, lock, err);
     if (id)

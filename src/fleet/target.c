@@ -23,6 +23,7 @@ void target_release(struct place *place)
     free(place->name);
     free(place->value);
     free(place->offer);
+    place_words_release(&place->words);
     *place = (struct place){0};
 }
 
@@ -62,7 +63,7 @@ void task_report_release(struct task_report *report)
 }
 
 // The target whose name the text begins with, followed by ':', ',' or the end; null: none.
-static const struct target *named(const char *text)
+static const struct target *target_named(const char *text)
 {
     size_t len = strcspn(text, ":,");
     for (size_t i = 0; targets[i]; i++)
@@ -71,7 +72,7 @@ static const struct target *named(const char *text)
     return NULL;
 }
 
-static int unknown(const char *word, struct err *err)
+static int unknown_target(const char *word, struct err *err)
 {
     SCOPED(buf_release) struct buf names = {0};
     for (size_t i = 0; targets[i]; i++)
@@ -84,12 +85,12 @@ static int unknown(const char *word, struct err *err)
 
 int target_parse(const char *word, struct places *places, struct err *err)
 {
-    const struct target *target = named(word);
+    const struct target *target = target_named(word);
     if (!target)
-        return unknown(word, err);
+        return unknown_target(word, err);
     const char *value = word + strlen(target->name);
     const char *end = value;
-    while (*end && !(*end == ',' && named(end + 1)))
+    while (*end && !(*end == ',' && target_named(end + 1)))
         end++;
     SCOPED(buf_release) struct buf text = {0};
     buf_add(&text, value, (size_t)(end - value));
@@ -236,8 +237,8 @@ static bool steers(const char *text, size_t len)
 }
 
 // One "key=value".
-static int read_one(struct place_words *words, const char *target, char *setting,
-                    const char *const *keys, struct err *err)
+static int read_setting(struct place_words *words, const char *target, char *setting,
+                        const char *const *keys, struct err *err)
 {
     char *equals = strchr(setting, '=');
     size_t len = equals ? (size_t)(equals - setting) : 0;
@@ -272,7 +273,7 @@ int place_words_read(struct place_words *words, const char *target, const char *
         next = strchr(setting, ',');
         if (next)
             *next = '\0';
-        rc = read_one(words, target, setting, keys, err);
+        rc = read_setting(words, target, setting, keys, err);
         if (next)
             *next = ','; // the loop cuts it again
     }
@@ -340,7 +341,7 @@ static size_t take_number(const char **text, size_t *len)
 
 // One line behind the mark and the key. `*next` is the number of the line that must follow. True:
 // the frame is whole.
-static bool read_line(const char *text, size_t len, struct buf *bytes, size_t *next)
+static bool read_frame_line(const char *text, size_t len, struct buf *bytes, size_t *next)
 {
     if (len > 4 && memcmp(text, "end ", 4) == 0) {
         char sum[SHA256_HEX_BYTES];
@@ -379,7 +380,7 @@ bool frame_read(const char *text, size_t len, const char *key, struct buf *out)
         const char *found = memmem(text, (size_t)(newline - text), mark, (size_t)mark_len);
         if (found) {
             found += mark_len;
-            whole = read_line(found, (size_t)(newline - found), &bytes, &next);
+            whole = read_frame_line(found, (size_t)(newline - found), &bytes, &next);
         }
         text = newline + 1;
     }

@@ -71,7 +71,8 @@ struct call {
 
 void call_arg(struct call *call, const char *arg); // appends a copy
 void call_argf(struct call *call, const char *format, ...) PRINTF_LIKE(2, 3);
-void call_args(struct call *call, char *const *args); // null-terminated
+void call_args(struct call *call, char *const *args);  // null-terminated
+void call_words(struct call *call, const char *words); // the words of a text, between single spaces
 int call_check(const struct call *call, struct err *err) MUST_USE;
 void call_release(struct call *call);
 
@@ -112,6 +113,24 @@ int calls_wait(struct calls *calls, int64_t wait_ns, struct call_result *result,
 // The same for one call, waited for.
 int call_run(struct call *call, struct call_result *result, struct err *err) MUST_USE;
 
+// ==== place_words ====
+// The value of --on for targets that take settings: "gpu,gres=gpu:a100:1,account=lab".
+
+#define PLACE_WORDS_MOST 24
+
+struct place_words {
+    char *text;                           // one piece of memory; the others point into it
+    const char *head;                     // before the first comma; "": none
+    const char *values[PLACE_WORDS_MOST]; // by their number in the list of keys; null: not given
+};
+
+// Splits `value` (null: empty) at its commas. `keys`: null-terminated, at most PLACE_WORDS_MOST. An
+// unknown, empty or repeated setting is ERR_USAGE that lists the keys, and so are control
+// characters and bytes that are not UTF-8. `target` is for messages.
+int place_words_read(struct place_words *words, const char *target, const char *value,
+                     const char *const *keys, struct err *err) MUST_USE;
+void place_words_release(struct place_words *words);
+
 // ==== target ====
 // A kind of place to run: ssh hosts, this machine, Slurm, SkyPilot, Kubernetes. Each is one
 // file that ends in one such table. The dispatcher (dispatch.h) decides what to do when; a target
@@ -148,13 +167,14 @@ struct target;
 
 struct place {
     const struct target *target;
-    char *name;        // "ssh:user@host"
-    char *value;       // "user@host"
-    char *offer;       // (optional) PROVIDER/NAME of the book
-    int64_t hour_nano; // its price an hour in nano-USD; -1: unknown
-    size_t at_once;    // tasks that may be there at the same time
-    bool needs_bundle; // set by CHECK
-    void *own;         // (optional) the target's own; target->release frees it
+    char *name;               // "ssh:user@host"
+    char *value;              // "user@host"
+    char *offer;              // (optional) PROVIDER/NAME of the book
+    int64_t hour_nano;        // its price an hour in nano-USD; -1: unknown
+    size_t at_once;           // tasks that may be there at the same time
+    bool needs_bundle;        // set by CHECK
+    struct place_words words; // of targets that take settings
+    void *own;                // (optional) the target's own; target->release frees it
 };
 void target_release(struct place *place);
 
@@ -256,24 +276,6 @@ extern const struct target *const targets[]; // null-terminated
 int target_parse(const char *word, struct places *places, struct err *err) MUST_USE;
 
 void task_report_release(struct task_report *report);
-
-// ==== place_words ====
-// The value of --on for targets that take settings: "gpu,gres=gpu:a100:1,account=lab".
-
-#define PLACE_WORDS_MOST 24
-
-struct place_words {
-    char *text;                           // one piece of memory; the others point into it
-    const char *head;                     // before the first comma; "": none
-    const char *values[PLACE_WORDS_MOST]; // by their number in the list of keys; null: not given
-};
-
-// Splits `value` (null: empty) at its commas. `keys`: null-terminated, at most PLACE_WORDS_MOST. An
-// unknown, empty or repeated setting is ERR_USAGE that lists the keys, and so are control
-// characters and bytes that are not UTF-8. `target` is for messages.
-int place_words_read(struct place_words *words, const char *target, const char *value,
-                     const char *const *keys, struct err *err) MUST_USE;
-void place_words_release(struct place_words *words);
 
 // ==== frame ====
 // Bytes inside a log that other programs wrote to, cut and put prefixes to.

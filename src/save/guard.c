@@ -438,7 +438,6 @@ unsigned guard_look(struct guard *g, struct guard_look *look)
     struct saver_state st;
     struct notice n;
     struct err err = {0};
-    unsigned wishes = 0;
     if (g->kill || lease_check(g->lease, &err) != 0) {
         if (!g->kill) {
             g->kill = true;
@@ -450,7 +449,7 @@ unsigned guard_look(struct guard *g, struct guard_look *look)
     }
     saver_state(g->saver, &st);
     find_notice(g, &st, &n);
-    wishes |= on_notice(g, &n, &st);
+    unsigned wishes = on_notice(g, &n, &st);
     int64_t now_ns = clock_now_ns();
     int64_t since_ns = st.written_ns > g->asked_ns ? st.written_ns : g->asked_ns;
     if (g->told_ns == 0 && now_ns - since_ns >= st.every_ns)

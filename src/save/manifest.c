@@ -244,29 +244,21 @@ int manifest_write(const struct manifest *m, struct buf *out, struct err *err)
 {
     char date[CLOCK_ISO_BYTES];
     SCOPED(buf_release) struct buf parts = {0};
-    json_t *entries = json_array();
-    int rc = entries ? 0 : err_memory(err);
-    for (size_t i = 0; rc == 0 && i < m->count; i++)
+    json_auto_t *entries = json_array(), *beside = NULL;
+    for (size_t i = 0; i < m->count; i++)
         if (json_array_append_new(entries, entry_json(&m->items[i], &parts)) != 0)
-            rc = err_memory(err);
-    if (rc == 0)
-        rc = buf_check(&parts, err);
+            return err_memory(err);
+    TRY(buf_check(&parts, err));
     clock_iso(m->date_s, date);
-    json_t *beside = m->beside ? json_pack("{s:s, s:s, s:s}", "name", m->beside, "text",
-                                           m->beside_text, "folder", m->place)
-                               : NULL;
-    if (rc == 0 && m->beside && !beside)
-        rc = err_memory(err);
-    if (rc == 0)
-        rc = store_json(json_pack("{s:s, s:s, s:s, s:I, s:I, s:s, s:I, s:b, s:o*, s:o}", "format",
-                                  KEEP_MANIFEST, "job", m->job, "name", m->name, "epoch",
-                                  (json_int_t)m->epoch, "number", (json_int_t)m->number, "date",
-                                  date, "step", (json_int_t)m->step, "file", m->file, "beside",
-                                  beside, "entries", entries),
-                        out, err);
-    else
-        json_decref(entries), json_decref(beside);
-    return rc;
+    if (m->beside && !(beside = json_pack("{s:s, s:s, s:s}", "name", m->beside, "text",
+                                          m->beside_text, "folder", m->place)))
+        return err_memory(err);
+    return store_json(json_pack("{s:s, s:s, s:s, s:I, s:I, s:s, s:I, s:b, s:O*, s:O}", "format",
+                                KEEP_MANIFEST, "job", m->job, "name", m->name, "epoch",
+                                (json_int_t)m->epoch, "number", (json_int_t)m->number, "date", date,
+                                "step", (json_int_t)m->step, "file", m->file, "beside", beside,
+                                "entries", entries),
+                      out, err);
 }
 
 // ---- Reading

@@ -218,9 +218,8 @@ static int ask(const char *metadata, const char *method, const char *path, const
                              .connect_ms = 2000,
                              .max_bytes = BOUND_ROLE,
                              .no_proxy = true};
-    int rc = buf_check(&url, err);
-    if (rc == 0)
-        rc = http_all(&call, 1, deadline_ns, err);
+    TRY(buf_check(&url, err));
+    int rc = http_all(&call, 1, deadline_ns, err);
     if (rc == 0 && (call.err.code || call.status != 200))
         rc = err_set(err, call.err.code ? ERR_MISSING : ERR_USAGE, "no role");
     if (rc == 0) {

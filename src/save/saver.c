@@ -112,7 +112,7 @@ static bool still_same(void *context)
 static void save(struct saver *s, const struct find_item *item, int64_t deadline_ns)
 {
     struct keep_saved saved = {0};
-    struct buf notes = {0}, place = {0};
+    SCOPED(buf_release) struct buf notes = {0}, place = {0};
     struct err err = {0};
     struct judged judged = {s->o.finder, item};
     const struct keep_source source = {.path = item->path,
@@ -140,7 +140,6 @@ static void save(struct saver *s, const struct find_item *item, int64_t deadline
     s->state.saving = false;
     buf_adds(&s->says, buf_str(&notes));
     pthread_mutex_unlock(&s->lock);
-    buf_release(&notes), buf_release(&place);
     if (rc == 0 && s->o.note)
         s->o.note(s->o.context);
 }

@@ -178,7 +178,7 @@ static int board_moved(struct market *market, struct buf *out, struct err *err)
 
 // ---- the thread
 
-static int make(struct board *board, struct desk *desk, struct err *err)
+static int board_make(struct board *board, struct desk *desk, struct err *err)
 {
     struct ledger *ledger = desk->ledger;
     struct market *market;
@@ -202,13 +202,13 @@ static int make(struct board *board, struct desk *desk, struct err *err)
     return 0;
 }
 
-struct last { // what was made last
+struct last_made { // what was made last
     struct buf stamp;
     int64_t at_ns, took_ns;
 };
 
 // A ledger that cannot be read now is tried again later; its own pages say what is wrong.
-static void look(struct board *board, struct last *last)
+static void board_look(struct board *board, struct last_made *last)
 {
     struct err err = {0};
     struct ledger *ledger;
@@ -221,7 +221,7 @@ static void look(struct board *board, struct last *last)
     bool same = rc == 0 && strcmp(buf_str(&stamp), buf_str(&last->stamp)) == 0 &&
                 last->stamp.len > 0 && start_ns - last->at_ns < AGE_S * NS_PER_S;
     if (rc == 0 && !same) {
-        rc = make(board, &desk, &err);
+        rc = board_make(board, &desk, &err);
         last->at_ns = clock_now_ns();
         last->took_ns = last->at_ns - start_ns;
         buf_release(&last->stamp);
@@ -234,10 +234,10 @@ static void look(struct board *board, struct last *last)
     buf_release(&stamp);
 }
 
-static void *work(void *arg)
+static void *board_work(void *arg)
 {
     struct board *board = arg;
-    struct last last = {0};
+    struct last_made last = {0};
     // Pages come first. The priority is that of this thread alone; without it, it is only slower.
     (void)!setpriority(PRIO_PROCESS, (id_t)gettid(), BEHIND);
     pthread_mutex_lock(&board->lock);
@@ -247,7 +247,7 @@ static void *work(void *arg)
         bool rests = last.at_ns && now - last.at_ns < RESTS * last.took_ns;
         if (looked && !rests) {
             pthread_mutex_unlock(&board->lock);
-            look(board, &last);
+            board_look(board, &last);
             pthread_mutex_lock(&board->lock);
         }
         if (!board->stops)
@@ -267,7 +267,7 @@ int board_new(struct board **out, struct site *site, struct err *err)
     board->site = site;
     pthread_mutex_init(&board->lock, NULL);
     moment_init(&board->wake);
-    int rc = thread_start(&board->thread, 0, work, board, err);
+    int rc = thread_start(&board->thread, 0, board_work, board, err);
     if (rc != 0) {
         pthread_cond_destroy(&board->wake);
         pthread_mutex_destroy(&board->lock);

@@ -82,7 +82,7 @@ static void unref(struct render *render)
     free(render);
 }
 
-static void drop(struct renderer *r, struct render **link)
+static void drop_render(struct renderer *r, struct render **link)
 {
     struct render *render = *link;
     *link = render->next;
@@ -109,7 +109,7 @@ static void expire(struct renderer *r)
         done -= expired;
         bytes -= expired ? render->bytes : 0;
         if (expired)
-            drop(r, link);
+            drop_render(r, link);
         else
             link = &render->next;
     }
@@ -124,7 +124,7 @@ static bool is_for(const struct render *render, const struct buf *key)
 // The render of this address: a fresh one; else an old one that has many clients, or whose
 // replacement is in progress, so that at most one client waits for it; else the one in progress.
 // Null: none. `*old_alone`: it is an old one, and none is in progress.
-static struct render *find(const struct renderer *r, const struct buf *key, bool *old_alone)
+static struct render *find_render(const struct renderer *r, const struct buf *key, bool *old_alone)
 {
     int64_t now = clock_now_ns();
     struct render *old = NULL, *coming = NULL;
@@ -152,7 +152,7 @@ static void settle(struct renderer *r, const struct render *render)
         struct render *old = *link;
         bool same = old != render && old->done && is_for(old, &render->key);
         if (same && render->response) {
-            drop(r, link);
+            drop_render(r, link);
             continue;
         }
         if (same)
@@ -175,7 +175,8 @@ static bool is_crowded(const struct renderer *r, const struct render_call *call)
 }
 
 // Queues a new render, which takes over the key.
-static struct render *add(struct renderer *r, const struct render_call *call, struct buf *key)
+static struct render *add_render(struct renderer *r, const struct render_call *call,
+                                 struct buf *key)
 {
     struct render *render = calloc(1, sizeof *render);
     if (!render)
@@ -220,12 +221,12 @@ static struct asked *copy_asked(const struct render_call *call)
 
 // Queues the replacement of an answer that is no longer fresh; no call waits for it. Without
 // memory for it the answer gets too old, and a later call waits for the next.
-static void replace(struct renderer *r, const struct render_call *call, struct render *old)
+static void replace_render(struct renderer *r, const struct render_call *call, struct render *old)
 {
     SCOPED(buf_release) struct buf key = {0};
     struct asked *asked = copy_asked(call);
     buf_add(&key, buf_str(&old->key), old->key.len);
-    struct render *next = asked && !key.failed ? add(r, call, &key) : NULL;
+    struct render *next = asked && !key.failed ? add_render(r, call, &key) : NULL;
     if (next) {
         next->asked = asked;
         old->replaced = true;
@@ -259,14 +260,14 @@ static bool attach(struct renderer *r, struct render_call *call, struct buf *key
 {
     expire(r);
     bool old_alone;
-    struct render *render = find(r, key, &old_alone);
+    struct render *render = find_render(r, key, &old_alone);
     call->crowded = !render && is_crowded(r, call);
     if (!render && !r->closing && !call->crowded)
-        render = add(r, call, key);
+        render = add_render(r, call, key);
     if (!render)
         return false;
     if (old_alone && !r->closing && !is_crowded(r, call))
-        replace(r, call, render);
+        replace_render(r, call, render);
     render->used_ns = clock_now_ns();
     render->users++;
     r->calls++;
@@ -422,7 +423,7 @@ static bool may_start(const struct renderer *r, const struct render *render)
            of_address < (render->has_ledger ? LEDGER_PER_ADDRESS : OTHERS_PER_ADDRESS);
 }
 
-static void *work(void *arg)
+static void *render_work(void *arg)
 {
     struct renderer *r = arg;
     pthread_mutex_lock(&r->lock);
@@ -454,7 +455,7 @@ int renderer_new(struct renderer **out, struct err *err)
     moment_init(&r->idle);
     int failed = 0;
     while (r->worker_count < WORKERS && failed == 0) {
-        failed = pthread_create(&r->workers[r->worker_count], NULL, work, r);
+        failed = pthread_create(&r->workers[r->worker_count], NULL, render_work, r);
         r->worker_count += failed == 0;
     }
     if (r->worker_count == 0) { // some are enough
@@ -488,7 +489,7 @@ void renderer_free(struct renderer *r)
     if (!r)
         return;
     while (r->renders)
-        drop(r, &r->renders);
+        drop_render(r, &r->renders);
     pthread_cond_destroy(&r->added);
     pthread_cond_destroy(&r->idle);
     pthread_mutex_destroy(&r->lock);

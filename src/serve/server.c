@@ -427,6 +427,20 @@ static void bound_memory(void)
     mallopt(M_TRIM_THRESHOLD, SPARE);
 }
 
+static int start(struct serve *serve, const struct serve_options *options, struct err *err)
+{
+    struct site *site = &serve->site;
+    TRY(parse_address(options->listen, &serve->address, err));
+    TRY(site_init(site, options, is_loopback(&serve->address), err));
+    TRY(mhd_load(err));
+    ledger_on_damage(site_say_damaged, site);
+    TRY(site_check(site, err));
+    TRY(run_rows_new(&site->rows, err));
+    TRY(board_new(&site->board, site, err));
+    TRY(renderer_new(&serve->renderer, err));
+    return start_daemon(serve, err);
+}
+
 int serve_start(struct serve **out, const struct serve_options *options, struct err *err)
 {
     struct serve *serve = calloc(1, sizeof *serve);
@@ -434,24 +448,7 @@ int serve_start(struct serve **out, const struct serve_options *options, struct 
         return err_memory(err);
     bound_memory();
     pthread_mutex_init(&serve->lock, NULL);
-    int rc = parse_address(options->listen, &serve->address, err);
-    bool local = rc == 0 && is_loopback(&serve->address);
-    if (rc == 0)
-        rc = site_init(&serve->site, options, local, err);
-    if (rc == 0)
-        rc = mhd_load(err);
-    if (rc == 0)
-        ledger_on_damage(site_say_damaged, &serve->site);
-    if (rc == 0)
-        rc = site_check(&serve->site, err);
-    if (rc == 0)
-        rc = run_rows_new(&serve->site.rows, err);
-    if (rc == 0)
-        rc = board_new(&serve->site.board, &serve->site, err);
-    if (rc == 0)
-        rc = renderer_new(&serve->renderer, err);
-    if (rc == 0)
-        rc = start_daemon(serve, err);
+    int rc = start(serve, options, err);
     if (rc != 0)
         serve_stop(serve);
     *out = rc == 0 ? serve : NULL;

@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -344,6 +345,36 @@ static void knows_where_the_program_lies(void **state)
     buf_release(&b);
 }
 
+static void lists_names_without_dots(void **state)
+{
+    (void)state;
+    char where[4200];
+    int plain = 0, hidden = 0, others = 0;
+    snprintf(where, sizeof where, "%s/names/.hidden", dir);
+    assert_int_equal(fs_mkdirs(where, NULL), 0);
+    snprintf(where, sizeof where, "%s/names/a.csv", dir);
+    assert_int_equal(fs_write(where, "", 0, NULL), 0);
+    assert_string_equal(fs_name(where), "a.csv");
+    assert_string_equal(fs_name("a.csv"), "a.csv");
+    *strrchr(where, '/') = '\0';
+    SCOPED(fs_close) int folder = open(where, O_RDONLY | O_DIRECTORY);
+    for (int again = 0; again < 2; again++) { // the folder stays open, and begins anew
+        SCOPED(fs_close_folder) DIR *names = again ? fs_names(folder) : opendir(where);
+        for (const char *name; (name = fs_next(names));) {
+            plain += strcmp(name, "a.csv") == 0;
+            hidden += strcmp(name, ".hidden") == 0;
+            others++;
+        }
+        assert_int_equal(errno, 0);
+    }
+    assert_int_equal(plain, 2);
+    assert_int_equal(hidden, 2);
+    assert_int_equal(others, 4);
+    assert_null(fs_next(NULL));
+    assert_true(text_ends("a.csv", ".csv") && text_ends(".csv", ".csv") && text_ends("x", ""));
+    assert_false(text_ends("csv", ".csv") || text_ends("a.csv2", ".csv"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -359,6 +390,7 @@ int main(void)
         cmocka_unit_test(waits_for_a_pipe_that_does_not),
         cmocka_unit_test(makes_folders),
         cmocka_unit_test(knows_where_the_program_lies),
+        cmocka_unit_test(lists_names_without_dots),
         cmocka_unit_test(killed_writer_leaves_a_whole_file),
     };
     return cmocka_run_group_tests(tests, make_dir, NULL);
