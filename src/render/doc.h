@@ -84,6 +84,10 @@ static inline struct cell cell_number(enum cell_kind kind, struct maybe_real val
 {
     return (struct cell){.kind = kind, .value = value};
 }
+static inline struct cell cell_amount(struct maybe_money amount)
+{
+    return (struct cell){.kind = CELL_AMOUNT, .amount = amount};
+}
 static inline struct cell cell_count(struct maybe_int count)
 {
     return (struct cell){.kind = CELL_COUNT, .value = {(double)count.v, count.known}};

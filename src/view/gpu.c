@@ -371,9 +371,7 @@ static void add_figures(struct doc *doc, const struct gpu_model *gpu)
 
 static struct cell price_cell(struct doc *doc, const struct gpu_price *price, const char *link)
 {
-    struct cell cell = {.kind = CELL_AMOUNT, .amount = price->usd};
-    if (price->usd.known)
-        cell.text = doc_text(doc, "%s", money_brief(price->usd).s);
+    struct cell cell = cell_amount(price->usd);
     if (price->usd.known)
         cell.href = doc_link(doc, link, price->offer);
     return cell;

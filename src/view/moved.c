@@ -119,19 +119,12 @@ int moved_find(struct market *market, struct moved *out, struct err *err)
     return rc;
 }
 
-static struct cell usd_cell(struct doc *doc, int64_t nano)
-{
-    const struct maybe_money usd = some_money(nano);
-    return (struct cell){
-        .kind = CELL_AMOUNT, .amount = usd, .text = doc_text(doc, "%s", money_brief(usd).s)};
-}
-
 static void add_moved(struct doc *doc, const struct moved_price *p, const char *gpu_link,
                       const char *offer_link)
 {
     const double percent = 100 * ((double)p->now / (double)p->before - 1);
     const char *change = doc_text(doc, "%s%.0f %%", percent < 0 ? "−" : "+", fabs(percent));
-    struct cell before = usd_cell(doc, p->before);
+    struct cell before = cell_amount(some_money(p->before));
     struct buf name = {0};
     char seen[12];
     offer_date(p->seen, seen);
@@ -144,7 +137,7 @@ static void add_moved(struct doc *doc, const struct moved_price *p, const char *
     doc_cell(doc, COLUMN("offer"),
              (struct cell){.kind = CELL_OFFER, .text = doc_take(doc, &name), .href = link});
     doc_cell(doc, COLUMN("was, USD", .what = ""), before);
-    doc_cell(doc, COLUMN("is, USD"), usd_cell(doc, p->now));
+    doc_cell(doc, COLUMN("is, USD"), cell_amount(some_money(p->now)));
     doc_cell(doc, COLUMN("change"),
              (struct cell){.text = "", .chips = {{percent < 0 ? PART_OK : PART_WAIT, change}}});
 }

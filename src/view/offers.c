@@ -129,11 +129,10 @@ static struct cell memory_cell(struct doc *doc, const struct offer *o)
     return cell;
 }
 
-static struct cell price_cell(struct doc *doc, int64_t nano, bool estimated)
+static struct cell price_cell(int64_t nano, bool estimated)
 {
-    struct cell cell = {.kind = CELL_AMOUNT, .amount = {nano, nano >= 0}};
-    if (nano >= 0)
-        cell.text = doc_text(doc, "%s%s", estimated ? "~" : "", money_brief(cell.amount).s);
+    struct cell cell = cell_amount((struct maybe_money){nano, nano >= 0});
+    cell.mark = estimated ? "~" : NULL;
     return cell;
 }
 
@@ -167,7 +166,7 @@ static int add_line(struct doc *doc, const struct listing *list, const struct li
 {
     const struct offer *o = &line->offer;
     const bool gpus = list->items[0].offer.gpus_milli > 0, estimated = offer_estimated(o);
-    struct cell usd = price_cell(doc, line->usd_hour, estimated);
+    struct cell usd = price_cell(line->usd_hour, estimated);
     usd.currency = view->currency;
     TRY(local_price(line, view, &usd.local, err));
     doc_row(doc, line->doubt ? DOC_PALE : DOC_NORMAL);
@@ -177,7 +176,7 @@ static int add_line(struct doc *doc, const struct listing *list, const struct li
     doc_cell(doc, COLUMN("GiB", .priority = 4), memory_cell(doc, o));
     doc_cell(doc, COLUMN("USD per hour", "USD/h"), usd);
     doc_cell(doc, COLUMN(gpus ? "per GPU" : "per vCPU", gpus ? "/GPU" : "/vCPU"),
-             price_cell(doc, offer_unit(o, line->usd_hour), estimated));
+             price_cell(offer_unit(o, line->usd_hour), estimated));
     doc_cell(doc, COLUMN("price seen", "seen", .priority = 1),
              seen_cell(doc, o, mark && offer_old(o, view->day)));
     add_notes(doc, list, line);
@@ -415,8 +414,8 @@ static void add_model(struct doc *doc, const struct model *m, const char *link)
     doc_row(doc, DOC_NORMAL);
     doc_cell(doc, COLUMN("GPU"),
              (struct cell){.text = m->gpu, .href = doc_link(doc, link, m->gpu)});
-    doc_cell(doc, COLUMN("on demand, USD"), price_cell(doc, m->on_demand, false));
-    doc_cell(doc, COLUMN("spot, USD"), price_cell(doc, m->spot, false));
+    doc_cell(doc, COLUMN("on demand, USD"), price_cell(m->on_demand, false));
+    doc_cell(doc, COLUMN("spot, USD"), price_cell(m->spot, false));
     doc_cell(doc, COLUMN("providers", .priority = 1), cell_count(some_int((int64_t)m->providers)));
     doc_cell(doc, COLUMN("all prices, USD per GPU-hour"),
              (struct cell){.kind = CELL_RUG, .rug = &m->rug});
