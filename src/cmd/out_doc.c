@@ -24,7 +24,9 @@ static void tighten(struct buf *words)
 static void add_below(struct buf *below, const struct doc_column *column, const struct cell *cell)
 {
     struct buf words = {0};
-    if (cell->sub)
+    if (column->interval) // it has its own column
+        return;
+    if (cell->sub && cell->kind != CELL_DATE)
         join(below, cell->sub, "");
     bool interval = cell_interval(cell, &words);
     tighten(&words);
@@ -55,6 +57,9 @@ static void add_row(struct table *table, const struct doc_table *t, size_t numbe
         tighten(&texts[n++]);
         for (size_t i = 0; i < CELL_CHIPS && cell->chips[i].text; i++)
             buf_printf(&texts[n - 1], "%s%s", texts[n - 1].len ? ", " : "", cell->chips[i].text);
+        if (t->columns[c].interval && !cell_interval(cell, &texts[n]) && cell->sub)
+            buf_adds(&texts[n], cell->sub);
+        n += t->columns[c].interval != NULL;
         if (t->columns[c].currency)
             cell_local(cell, &texts[n++]);
         add_below(&below, &t->columns[c], cell);
@@ -82,12 +87,15 @@ static void put_table(struct out *out, const struct doc_table *t)
         bool text = from->kind == CELL_TEXT || from->kind == CELL_OFFER;
         if (cell_drawn(from->kind))
             continue;
-        assert(table.count + 3 <= TABLE_COLUMNS);
+        assert(table.count + 4 <= TABLE_COLUMNS);
         columns[table.count++] = (struct table_column){from->brief ? from->brief : from->head,
                                                        text                        ? TABLE_LEFT
                                                        : from->kind == CELL_AMOUNT ? TABLE_POINT
                                                                                    : TABLE_RIGHT,
                                                        from->priority, from->least, from->what};
+        if (from->interval)
+            columns[table.count++] =
+                (struct table_column){from->interval, TABLE_LEFT, from->priority + 4};
         if (from->currency)
             columns[table.count++] = (struct table_column){from->currency, TABLE_POINT};
     }
@@ -105,9 +113,20 @@ static void put_table(struct out *out, const struct doc_table *t)
     }
 }
 
+// Whether an empty line stands between them.
+static bool is_apart(const struct doc_block *last, const struct doc_block *next)
+{
+    const bool text = next->kind == DOC_SENTENCE, table = next->kind == DOC_TABLE;
+    if (next->kind == DOC_HEADING || next->kind == DOC_FOLD)
+        return true;
+    if (last->kind == DOC_SENTENCE) // the answer, and the rest
+        return last->role == DOC_VERDICT && (table || (text && next->role != DOC_VERDICT));
+    return last->kind == DOC_ITEM ? text || table : last->kind == DOC_TABLE && text;
+}
+
 void out_doc(struct out *out, const struct doc *doc)
 {
-    enum doc_kind last = DOC_HEADING;
+    const struct doc_block *last = NULL;
     out->text.failed |= doc->failed;
     for (size_t i = 0; i < doc->count && !out->text.failed; i++) {
         const struct doc_block *block = &doc->blocks[i];
@@ -115,8 +134,7 @@ void out_doc(struct out *out, const struct doc *doc)
             (block->kind == DOC_SENTENCE && block->role == DOC_DRAWN))
             continue;
         bool heading = block->kind == DOC_HEADING || block->kind == DOC_FOLD;
-        bool apart = block->kind == DOC_SENTENCE && (last == DOC_TABLE || last == DOC_ITEM);
-        if ((heading && i > 0) || apart)
+        if (last && is_apart(last, block))
             out_printf(out, "\n");
         if (heading && out_columns(block->text) <= out->width)
             out_styled(out, OUT_BOLD, "%s\n", block->text);
@@ -131,6 +149,6 @@ void out_doc(struct out *out, const struct doc *doc)
                     block->sub ? ", " : "", block->sub ? block->sub : "");
         else if (block->kind == DOC_TABLE)
             put_table(out, block->table);
-        last = block->kind;
+        last = block;
     }
 }

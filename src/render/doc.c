@@ -216,6 +216,8 @@ void doc_cell(struct doc *doc, const struct doc_column *column, struct cell cell
             *first = (struct doc_column){.head = keep(doc, column->head),
                                          .brief = keep(doc, column->brief),
                                          .what = keep(doc, column->what),
+                                         .interval = keep(doc, column->interval),
+                                         .joined = keep(doc, column->joined),
                                          .priority = column->priority,
                                          .least = column->least,
                                          .kind = cell.kind,
@@ -266,6 +268,27 @@ void doc_below(struct doc *doc, const char *text)
 }
 
 // ---- for renderers
+
+size_t doc_group_end(const struct doc_table *t, size_t c)
+{
+    for (c++; c < t->column_count && t->columns[c].joined; c++)
+        ;
+    return c;
+}
+
+void doc_besides(const struct doc_table *t, size_t row, size_t c, struct buf *out)
+{
+    const struct cell *cells = &t->cells[row * t->column_count];
+    const size_t end = doc_group_end(t, c);
+    buf_adds(out, cells[c].sub ? cells[c].sub : "");
+    for (c++; c < end; c++) {
+        struct buf words = {0};
+        cell_words(&cells[c], &words);
+        if (words.len > 0 && strcmp(words.data, "-") != 0)
+            buf_printf(out, "%s%s%s", out->len > 0 ? ", " : "", t->columns[c].joined, words.data);
+        buf_drop(out, &words);
+    }
+}
 
 void doc_marks(const struct doc_table *t, const struct doc_row *row, struct buf *out)
 {

@@ -48,7 +48,7 @@ enum cell_kind {
     CELL_NUMBER,  // three digits: "18.3", "4160"
     CELL_SCORE,   // four: "25.31"
     CELL_AMOUNT,  // of money: "0.0546"
-    CELL_DATE,    // a text that stands with the figures
+    CELL_DATE,    // a text that stands with the figures; on a terminal without its `sub`
     CELL_BAR,     // `amount` to the scale of its column; on pages only
     CELL_RUG,     // many amounts as a strip; on pages only
 };
@@ -117,6 +117,10 @@ struct doc_column {
                        // the row; null: it does not
     int priority;      // 0: never left out; else the highest goes first, and a phone shows none
     int least;         // on a terminal: may be shortened to this width; 0: may not
+    const char *interval; // (optional) on a terminal, intervals have a column of their own with
+                          // this head, the next to be left out
+    const char *joined;   // (optional) a column on a terminal only: elsewhere it stands, after this
+                          // prefix, with what is below the cell of the last column that is not
 
     // Set by doc_cell(), for renderers.
     enum cell_kind kind;
@@ -230,6 +234,12 @@ void doc_below(struct doc *doc, const char *text);
 // ==== for renderers ====
 
 int doc_check(const struct doc *doc, struct err *err) MUST_USE;
+
+// The end of the columns that stand as one: `c`, and those that are joined to it.
+size_t doc_group_end(const struct doc_table *table, size_t c);
+// Appends what is known besides a row's cell: its `sub` and the texts of those joined to it.
+void doc_besides(const struct doc_table *table, size_t row, size_t c, struct buf *out);
+
 // Appends the row's notes: "1,3".
 void doc_marks(const struct doc_table *table, const struct doc_row *row, struct buf *out);
 

@@ -31,7 +31,7 @@ static int too_many(const struct doc_table *t)
         next = 0;
         for (size_t c = 0; c < t->column_count; c++) {
             const struct doc_column *column = &t->columns[c];
-            if (!column->known || column->priority >= cut)
+            if (!column->known || column->joined || column->priority >= cut)
                 continue;
             shown++;
             next = column->priority > next ? column->priority : next;
@@ -41,11 +41,20 @@ static int too_many(const struct doc_table *t)
     }
 }
 
+static bool shows(const struct doc_column *column, int cut)
+{
+    return column->known && !column->joined && column->priority < cut;
+}
+
 // The text or figure, and below it what is known besides.
-static void put_cell(struct buf *out, const struct doc_column *column, const struct cell *cell)
+static void put_cell(struct buf *out, const struct doc_table *t, size_t row, size_t c)
 {
     enum { BEYOND = 3 }; // halves of the longest bar: intervals may go on beyond it
-    struct buf words = {0}, below = {0};
+    const struct doc_column *column = &t->columns[c];
+    const struct cell *cells = &t->cells[row * t->column_count], *cell = &cells[c];
+    const size_t end = doc_group_end(t, c);
+    struct buf words = {0}, below = {0}, besides = {0};
+    bool chips = false;
     buf_printf(out, "<td class=\"%s\">", class_of(column));
     if (cell->href)
         buf_printf(out, "<a href=\"%s\">", cell->href);
@@ -67,16 +76,21 @@ static void put_cell(struct buf *out, const struct doc_column *column, const str
         (is_text(cell->kind) ? markup_text : html_figure)(out, buf_str(&words));
     buf_adds(out, cell->href ? "</a>" : "");
     (void)cell_interval(cell, &below);
-    if (cell->sub)
-        buf_printf(&below, "%s%s", below.len ? ", " : "", cell->sub);
-    if (below.len > 0 || cell->chips[0].text)
+    doc_besides(t, row, c, &besides);
+    if (besides.len > 0)
+        buf_printf(&below, "%s%s", below.len ? ", " : "", besides.data);
+    for (size_t j = c; j < end; j++)
+        chips |= cells[j].chips[0].text != NULL;
+    if (below.len > 0 || chips)
         buf_adds(out, "<span class=\"id\">");
-    for (size_t i = 0; i < CELL_CHIPS && cell->chips[i].text; i++) {
-        part_chip(out, cell->chips[i].tone, cell->chips[i].text);
-        buf_adds(out, " ");
-    }
+    for (; c < end; c++)
+        for (size_t i = 0; i < CELL_CHIPS && cells[c].chips[i].text; i++) {
+            part_chip(out, cells[c].chips[i].tone, cells[c].chips[i].text);
+            buf_adds(out, " ");
+        }
     markup_words(out, buf_str(&below));
-    buf_adds(out, below.len > 0 || cell->chips[0].text ? "</span></td>" : "</td>");
+    buf_adds(out, below.len > 0 || chips ? "</span></td>" : "</td>");
+    buf_drop(out, &besides);
     buf_drop(out, &words);
     buf_drop(out, &below);
 }
@@ -91,8 +105,8 @@ static void put_row(struct buf *out, const struct doc_table *t, size_t number, i
     struct buf marks = {0};
     buf_adds(out, styles[t->rows[number].style]);
     for (size_t c = 0; c < t->column_count; c++)
-        if (t->columns[c].known && t->columns[c].priority < cut)
-            put_cell(out, &t->columns[c], &t->cells[number * t->column_count + c]);
+        if (shows(&t->columns[c], cut))
+            put_cell(out, t, number, c);
     doc_marks(t, &t->rows[number], &marks);
     if (t->note_count > 0)
         html_cell(out, "", buf_str(&marks));
@@ -119,7 +133,7 @@ static void put_table(struct buf *out, const struct doc_table *t)
     html_begin_table(out, t->label);
     buf_adds(out, "<thead><tr>");
     for (size_t c = 0; c < t->column_count; c++)
-        if (t->columns[c].known && t->columns[c].priority < cut)
+        if (shows(&t->columns[c], cut))
             put_head(out, &t->columns[c]);
     if (t->note_count > 0)
         html_head_cell(out, "", "notes");

@@ -24,9 +24,12 @@ void markdown_text(struct buf *out, const char *text)
     }
 }
 
-static void put_cell(struct buf *out, const struct cell *cell, bool bold)
+static void put_cell(struct buf *out, const struct doc_table *t, size_t row, size_t c)
 {
-    struct buf words = {0}, interval = {0}, besides = {0};
+    const struct cell *cells = &t->cells[row * t->column_count], *cell = &cells[c];
+    const size_t end = doc_group_end(t, c);
+    struct buf words = {0}, interval = {0}, chips = {0}, besides = {0};
+    bool bold = t->rows[row].style == DOC_TOTAL;
     cell_words(cell, &words);
     bold &= words.len > 0;
     buf_adds(out, cell->href ? "[" : "");
@@ -42,15 +45,18 @@ static void put_cell(struct buf *out, const struct cell *cell, bool bold)
         cell_local(cell, out);
         buf_printf(out, " %s", cell->currency);
     }
-    for (size_t i = 0; i < CELL_CHIPS && cell->chips[i].text; i++)
-        buf_printf(&besides, "%s%s", besides.len ? ", " : "", cell->chips[i].text);
-    if (cell->sub)
-        buf_printf(&besides, "%s%s", besides.len ? ", " : "", cell->sub);
-    if (besides.len > 0) {
+    doc_besides(t, row, c, &besides);
+    for (; c < end; c++)
+        for (size_t i = 0; i < CELL_CHIPS && cells[c].chips[i].text; i++)
+            buf_printf(&chips, "%s%s", chips.len ? ", " : "", cells[c].chips[i].text);
+    if (besides.len > 0)
+        buf_printf(&chips, "%s%s", chips.len ? ", " : "", besides.data);
+    if (chips.len > 0) {
         buf_adds(out, " (");
-        markdown_text(out, buf_str(&besides));
+        markdown_text(out, chips.data);
         buf_adds(out, ")");
     }
+    buf_drop(out, &chips);
     buf_drop(out, &words);
     buf_drop(out, &interval);
     buf_drop(out, &besides);
@@ -58,7 +64,7 @@ static void put_cell(struct buf *out, const struct cell *cell, bool bold)
 
 static bool shows(const struct doc_column *column)
 {
-    return !cell_drawn(column->kind) && column->known;
+    return !cell_drawn(column->kind) && column->known && !column->joined;
 }
 
 static void put_row(struct buf *out, const struct doc_table *t, size_t number)
@@ -68,7 +74,7 @@ static void put_row(struct buf *out, const struct doc_table *t, size_t number)
         if (!shows(&t->columns[c]))
             continue;
         buf_addc(out, ' ');
-        put_cell(out, &t->cells[number * t->column_count + c], t->rows[number].style == DOC_TOTAL);
+        put_cell(out, t, number, c);
         buf_adds(out, " |");
     }
     if (t->note_count > 0) {
