@@ -18,6 +18,8 @@ struct advice_wishes {
     struct power power;     // of the machine of the run asked for
 };
 
+const char *advice_machine(const struct quote_ask *ask); // of the first run; null: unknown
+
 // Appends sentences to quote->advice; the first names the cheapest offer, or says that there is
 // none. `ask` is the one the quote was made from.
 int advice_make(const struct quote_ask *ask, const struct advice_wishes *wishes,

@@ -6,8 +6,7 @@
 #include "advise/advice.h"
 #include "advise/verdict_words.h"
 
-const char *advice_machine(const struct quote_ask *ask); // of the first run; null: unknown
-bool advice_is_own(const struct bill *bill);             // a bought machine
+bool advice_is_own(const struct bill *bill); // a bought machine
 
 void advice_add_machine(struct buf *out,
                         const struct quote_ask *ask); // "the machine measured (k80)"

@@ -122,6 +122,98 @@ struct verdict_quote verdict_of_quote(const struct quote *quote)
     return q;
 }
 
+// ---- a short quote
+
+static bool same_text(const char *a, const char *b)
+{
+    return a && b && strcmp(a, b) == 0;
+}
+
+// Whether one of them is a machine of the same provider with fewer of the same GPUs that is as
+// fast: paying for GPUs that stay idle is no choice.
+static bool is_more_of(const struct bill **rows, size_t count, const struct bill *b)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct bill *a = rows[i];
+        if (same_text(a->gpu, b->gpu) && same_text(a->provider, b->provider) &&
+            same_text(a->kind, b->kind) && a->gpus.v < b->gpus.v && a->time_s.v <= b->time_s.v &&
+            bill_total(a) <= bill_total(b))
+            return true;
+    }
+    return false;
+}
+
+struct leaders {
+    const struct bill *bills[7];
+};
+
+// The first that keeps the deadline, and the fastest that keeps the budget.
+static struct leaders leaders_of(const struct quote *quote, const struct bill **rows)
+{
+    const struct verdict_quote q = verdict_of_quote(quote);
+    const struct bill *in_time = NULL, *within = NULL;
+    for (; *rows; rows++) {
+        if (!verdict_can_lead(*rows))
+            continue;
+        if (!in_time && same_text((*rows)->deadline, "met"))
+            in_time = *rows;
+        if (same_text((*rows)->budget, "met") && (!within || is_sooner(*rows, within)))
+            within = *rows;
+    }
+    return (struct leaders){{q.cheapest, q.fastest, q.guess, q.soonest, q.lowest, in_time, within}};
+}
+
+static bool leads(const struct leaders *leaders, const struct bill *bill)
+{
+    for (size_t i = 0; i < sizeof leaders->bills / sizeof *leaders->bills; i++)
+        if (leaders->bills[i] == bill)
+            return true;
+    return false;
+}
+
+const struct bill **verdict_rows(const struct quote *quote, size_t most, struct err *err)
+{
+    const struct bill **rows = quote_rows(quote, err);
+    size_t with = quote->bills.count < most / 2 + 1 ? quote->bills.count : most / 2 + 1;
+    size_t kept = 0, left[2]; // with a run, and estimates
+    if (!rows || quote_count(quote) <= most)
+        return rows;
+    if (with + quote->estimates.count < most)
+        with = most - quote->estimates.count;
+    const struct leaders leaders = leaders_of(quote, rows);
+    left[0] = with;
+    left[1] = most - with;
+    for (size_t i = 0; rows[i]; i++) {
+        size_t *more = &left[rows[i]->certainty != NULL];
+        bool first = leads(&leaders, rows[i]);
+        if (!first && (*more == 0 || is_more_of(rows, kept, rows[i])))
+            continue;
+        *more -= *more > 0;
+        rows[kept++] = rows[i];
+    }
+    rows[kept] = NULL;
+    return rows;
+}
+
+int verdict_shorten(const struct quote *quote, size_t most, struct quote *out, struct err *err)
+{
+    SCOPED(free_pointer) const struct bill **rows = verdict_rows(quote, most, err);
+    *out = *quote;
+    out->bills.count = out->estimates.count = out->others.count = 0;
+    out->bills.items = calloc(quote_count(quote) + 1, sizeof *out->bills.items);
+    out->estimates.items = calloc(quote_count(quote) + 1, sizeof *out->estimates.items);
+    if (!rows || !out->bills.items || !out->estimates.items)
+        return err_memory(err);
+    for (size_t i = 0; rows[i]; i++)
+        if (rows[i]->certainty)
+            out->estimates.items[out->estimates.count++] = *rows[i];
+        else
+            out->bills.items[out->bills.count++] = *rows[i];
+    if (out->misfits.count > QUOTE_MISFITS)
+        out->misfits.count = QUOTE_MISFITS;
+    return 0;
+}
+
 bool verdict_on_frontier(double *best_s, double time_s)
 {
     if (*best_s > 0 && time_s >= *best_s * QUOTE_ALIKE)

@@ -58,6 +58,22 @@ struct verdict_quote {
 
 struct verdict_quote verdict_of_quote(const struct quote *quote);
 
+// The rows of a short quote in the order of quote_rows(), ending in null; the caller frees them. Of
+// about `most`, a half and one more have a run, if there are as many; if there are more, machines
+// of one provider with more of the same GPUs that are no faster are left out. Those that lead, and
+// those that answer a deadline or a budget, are among them.
+const struct bill **verdict_rows(const struct quote *quote, size_t most, struct err *err) MUST_USE;
+enum {
+    VERDICT_ROWS = 15,
+    VERDICT_ROWS_EACH = 3,  // of each of several quotes
+    VERDICT_ROWS_OTHER = 5, // of each other training
+};
+
+// A quote with these rows alone. Its lists of bills and estimates are new, and the caller frees
+// them; all else is the other's.
+int verdict_shorten(const struct quote *quote, size_t most, struct quote *out,
+                    struct err *err) MUST_USE;
+
 // Whether no cheaper offer is as fast. Call it for each offer in turn, the cheapest first, with
 // `*best_s` 0 at the start.
 bool verdict_on_frontier(double *best_s, double time_s);

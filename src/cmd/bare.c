@@ -12,7 +12,6 @@
 #include "base/money.h"
 #include "cmd/check.h"
 #include "cmd/measuring.h"
-#include "cmd/money.h"
 #include "cmd/values.h"
 #include "cmd/report.h"
 #include "cmd/run_text.h"
@@ -30,6 +29,7 @@
 #include "view/gpu.h"
 #include "view/html.h"
 #include "view/page.h"
+#include "view/quote.h"
 #include "serve/serve.h"
 #include "version.h"
 
@@ -148,6 +148,95 @@ static int sample(struct measure *m, const struct measure_options *o, struct des
     return rc;
 }
 
+// ---- the quotes
+
+// One for each run whose whole training is known.
+struct money {
+    struct quote_job *jobs;
+    size_t count;
+};
+
+static int quote_one(struct quote_job *job, const struct run *run, struct ledger *ledger,
+                     struct err *err)
+{
+    int rc = run->workload ? quote_load_like(job, run, ledger, err)
+                           : quote_load_run(job, run, ledger, err);
+    out_complain(buf_str(&job->says));
+    if (rc == 0)
+        rc = quote_assemble(job, err);
+    if (rc == 0)
+        rc = text_set(&job->quote.run, run->id, err);
+    return rc;
+}
+
+// Fills report->quotes too, with the few bills of each that are printed; they stay the jobs'.
+// `ledger` may be null; `currency` (optional) is shown beside USD. The caller releases `money`,
+// even after a failure, and before the report.
+static int money_make(struct money *money, struct report *report, struct ledger *ledger,
+                      struct market *market, const char *currency, struct err *err)
+{
+    size_t count = report->runs.count;
+    money->jobs = calloc(count + 1, sizeof *money->jobs);
+    int rc = money->jobs ? 0 : err_memory(err);
+    report->quotes.known = true;
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        const struct run *run = &report->runs.items[i];
+        struct bill_time time;
+        if (!bill_time_of(run, &time))
+            continue;
+        const struct quote_job ask = {.ask = {.market = market,
+                                              .max_age = QUOTE_MAX_AGE,
+                                              .wishes.currency = currency,
+                                              .estimates = true,
+                                              .most_estimates = PAGE_ESTIMATES,
+                                              .most_misfits = PAGE_MISFITS / count}};
+        struct quote_job *job = &money->jobs[money->count];
+        struct err why = {0};
+        *job = ask;
+        rc = quote_one(job, run, ledger, &why);
+        if (rc == ERR_IO || rc == ERR_TIMEOUT) { // no ledger: other runs tell nothing then
+            out_complain(why.text);
+            ledger = NULL;
+            why = (struct err){0};
+            quote_release(job);
+            *job = ask;
+            rc = quote_one(job, run, NULL, &why);
+        }
+        if (rc != 0) {
+            quote_release(job);
+            return err_pass(err, rc, &why);
+        }
+        money->count++;
+        struct quote *few = LIST_ADD(&report->quotes, err);
+        rc = few ? verdict_shorten(&job->quote, count > 1 ? VERDICT_ROWS_EACH : VERDICT_ROWS, few,
+                                   err)
+                 : ERR_MEMORY;
+    }
+    return rc;
+}
+
+static void money_release(struct money *money, struct report *report)
+{
+    for (size_t i = 0; i < report->quotes.count; i++) {
+        free(report->quotes.items[i].bills.items);
+        free(report->quotes.items[i].estimates.items);
+        report->quotes.items[i] = (struct quote){0};
+    }
+    for (size_t i = 0; i < money->count; i++)
+        quote_release(&money->jobs[i]);
+    free(money->jobs);
+}
+
+static void show_quotes(const struct cmd_call *call, const struct report *report,
+                        const struct power_given *power)
+{
+    struct doc doc = {0};
+    view_rented(&doc, report, call->desk->market, power);
+    out_printf(call->out, doc.count > 0 ? "\n" : "");
+    out_doc(call->out, &doc);
+    doc_release(&doc);
+}
+
 static void print_samples(const struct cmd_call *call, const struct report *report,
                           const struct engine *engine, bool interrupted,
                           const struct power_given *power)
@@ -165,7 +254,7 @@ static void print_samples(const struct cmd_call *call, const struct report *repo
                     workloads[i]->name);
     if (interrupted)
         out_printf(out, "Interrupted: these are the figures so far.\n");
-    money_show(out, report, call->desk->market, power);
+    show_quotes(call, report, power);
 }
 
 // The ledger; null with --no-ledger, or if there is none.
@@ -319,7 +408,7 @@ static int quote_command(const struct cmd_call *call, const struct bare_options 
     if (rc == 0 && o->common.json)
         rc = out_record(call->out, report_fields, report, err);
     else if (rc == 0)
-        money_show(call->out, report, call->desk->market, power);
+        show_quotes(call, report, power);
     if (rc == 0 && !failed)
         add_report(call, report, &money);
     money_release(&money, report);

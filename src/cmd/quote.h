@@ -25,18 +25,12 @@ struct quote_options {
     struct own_options own;
 };
 
-int quote_show(struct out *out, const struct quote_job *job, const struct quote_options *options,
-               struct err *err) MUST_USE;
-
 // The options on spot machines. `trace` is read into, and must outlive the ask.
 int quote_take_spot(const struct quote_options *options, struct availability *trace,
                     struct spot_ask *out, struct err *err) MUST_USE;
 
 // Warns of each option for spot machines that was given although the quote has none.
 void quote_say_unused(const struct quote_options *options, const struct quote *quote);
-
-// Interruptions of a spot machine: what they are taken from, and ways to do it side by side.
-void quote_show_spot(struct out *out, const struct bill *bill);
 
 // Whether a time is given: --time, --steps or --step-time.
 bool quote_has_time(const struct quote_options *options);

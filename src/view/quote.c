@@ -1,107 +1,111 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cost by offer: a table of the training asked for, measured and estimated rows in one order,
-// one of other trainings, and the offers left out.
+// The cost by offer: the answer in sentences, a table of the training asked for, measured and
+// estimated rows in one order, how to read it, offers left out, and tables of other trainings.
 #include "view/quote.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "advise/estimate/rates.h"
 #include "advise/verdict_words.h"
 #include "base/clock.h"
 #include "base/money.h"
 #include "base/units.h"
-#include "advise/estimate/rates.h"
 #include "bill/bill.h"
+#include "book/listing.h"
 #include "view/html.h"
 
-enum { BILLS_SHOWN = 15 };
-
-#define NBSP "\u00a0" // no-break space
-
-static void say_aside(struct doc *doc, const char *text)
+static bool same_text(const char *a, const char *b)
 {
-    doc_say(doc, DOC_ASIDE, text);
+    return strcmp(a ? a : "", b ? b : "") == 0;
 }
 
-// "estimated ±20 %", and what it misses.
-static void basis_chips(struct cell *cell, const struct bill *b)
-{
-    const char *late = b->deadline && strcmp(b->deadline, "met") != 0 ? b->deadline : NULL;
-    const char *dear = b->budget && strcmp(b->budget, "met") != 0 ? b->budget : NULL;
-    const bool misses = late && strcmp(late, "missed") == 0;
-    const bool exceeds = dear && strcmp(dear, "missed") == 0;
-    const struct chip chips[] = {
-        {b->certainty ? PART_PLAIN : PART_NOTE, b->certainty ? b->certainty
-                                                : b->basis   ? b->basis
-                                                             : "unknown"},
-        {PART_BAD, b->spot.never_ends.v ? "never ends" : NULL},
-        {PART_WAIT, quote_doubt(b)},
-        {misses ? PART_BAD : PART_WAIT, !late    ? NULL
-                                        : misses ? "late"
-                                                 : "perhaps late"},
-        {exceeds ? PART_BAD : PART_WAIT, !dear     ? NULL
-                                         : exceeds ? "over budget"
-                                                   : "perhaps over budget"},
-    };
-    size_t n = 0;
-    for (size_t i = 0; i < sizeof chips / sizeof *chips; i++)
-        if (chips[i].text)
-            cell->chips[n++] = chips[i];
-}
+// ---- one row
 
-// Facts that all rows share are stated once, below the table.
+// Facts that all rows share are stated once.
 struct common {
     bool run;       // one run gives all times: no letters
     bool framework; // and year
-    size_t old, rows;
+    bool basis;     // and no estimate: it is not said
+    bool scaled;    // not one of them: some rows are on other numbers of GPUs
 };
 
-// The chips, then "1 × H200, with fare, 2026, run a": of another training, which one; then the
-// letter of the run that gives the time.
-static struct cell offer_cell(struct doc *doc, const struct bill *b, bool other,
-                              const struct common *common, size_t source)
+static struct common common_of(const struct bill **rows)
 {
-    struct buf below = {0};
-    struct cell cell = {.kind = CELL_OFFER, .text = b->offer};
-    if (b->gpu && b->gpus.known)
-        buf_printf(&below, "%g" NBSP "×" NBSP "%s", b->gpus.v, b->gpu);
-    if (other && b->variant)
-        buf_printf(&below, "%s%s", below.len ? ", " : "", b->variant);
-    if (!other && !common->framework && b->framework)
-        buf_printf(&below, "%swith %s", below.len ? ", " : "", b->framework);
-    if (!other && !common->framework && b->year.known)
-        buf_printf(&below, "%s%lld", below.len ? ", " : "", (long long)b->year.v);
-    if (!common->run)
-        buf_printf(&below, "%srun" NBSP "%c", below.len ? ", " : "", (char)('a' + source));
-    basis_chips(&cell, b);
-    cell.sub = doc_take(doc, &below);
+    struct common c = {true, true, true, false};
+    for (size_t i = 0; rows[i]; i++) {
+        const struct bill *b = rows[i];
+        c.run &= same_text(rows[0]->run, b->run);
+        c.framework &= same_text(rows[0]->framework, b->framework) && rows[0]->year.v == b->year.v;
+        c.scaled |= b->efficiency.known;
+        c.basis &= !b->certainty && same_text(rows[0]->basis, b->basis);
+    }
+    return c;
+}
+
+// "estimated ±20 %", what is in doubt, and what it misses.
+static struct cell basis_cell(const struct bill *b, const struct common *common)
+{
+    struct cell cell = {.text = ""};
+    const char *basis = common->basis ? NULL : b->certainty ? b->certainty : b->basis;
+    const char *doubt = quote_doubt(b);
+    const bool late = same_text(b->deadline, "missed"), dear = same_text(b->budget, "missed");
+    const bool met = !b->deadline || same_text(b->deadline, "met");
+    const bool afforded = !b->budget || same_text(b->budget, "met");
+    const struct chip chips[] = {
+        {b->certainty ? PART_PLAIN : PART_NOTE, basis},
+        {PART_BAD, b->spot.never_ends.v ? "never ends" : NULL},
+        {PART_WAIT, doubt                 ? doubt
+                    : b->tariff_assumed.v ? "rule assumed"
+                                          : NULL},
+        {late ? PART_BAD : PART_WAIT, met    ? NULL
+                                      : late ? "late"
+                                             : "perhaps late"},
+        {dear ? PART_BAD : PART_WAIT, afforded ? NULL
+                                      : dear   ? "over budget"
+                                               : "perhaps over budget"},
+    };
+    for (size_t i = 0, n = 0; i < sizeof chips / sizeof *chips; i++)
+        if (chips[i].text)
+            cell.chips[n++] = chips[i];
     return cell;
+}
+
+// "1×H200", "1 of 8×V100"
+static struct cell gpu_cell(struct doc *doc, const struct bill *b)
+{
+    const char *some = "", *gpu = b->gpu ? b->gpu : "";
+    if (b->gpus_used.known && (double)b->gpus_used.v < b->gpus.v)
+        some = doc_text(doc, "%lld of ", (long long)b->gpus_used.v);
+    return cell_text(
+        b->gpus.known && (b->gpu || *some) ? doc_text(doc, "%s%g×%s", some, b->gpus.v, gpu) : "");
 }
 
 static struct cell time_cell(struct doc *doc, const struct bill *b)
 {
-    char time[48], startup[48];
+    char time[48];
     bill_time_words(b, time, sizeof time);
-    clock_words((int64_t)(b->startup_s.v * 1e9), startup, sizeof startup);
-    return (struct cell){.kind = CELL_TIME,
-                         .text = doc_text(doc, "%s", time),
-                         .sub = b->startup_s.v > 0 ? doc_text(doc, "start-up %s", startup) : NULL};
+    return (struct cell){.kind = CELL_TIME, .text = doc_text(doc, "%s", time)};
+}
+
+static struct cell startup_cell(const struct bill *b)
+{
+    return cell_number(CELL_TIME, b->startup_s.v > 0 ? b->startup_s : (struct maybe_real){0});
 }
 
 static struct cell cost_cell(struct doc *doc, const struct bill *b)
 {
     char amount[MONEY_BYTES], interval[MONEY_INTERVAL_BYTES];
-    const bool bound = bill_is_bound(b);
     struct cell cell = {.kind = CELL_AMOUNT,
                         .amount = some_money(bill_total(b)),
-                        .mark = bill_mark(b),
+                        .mark = b->price_estimated.v ? "~" : bill_mark(b),
                         .text = b->spot.never_ends.v ? "never ends" : NULL,
                         .currency = b->local_currency,
                         .local = b->local_total};
     bill_amount(b, amount, interval);
-    if (bound) { // "from 0.12": no end is known
-        cell.text = doc_text(doc, "%s", amount);
+    if (bill_is_bound(b)) { // "from 0.12": no end is known
+        cell.text = doc_text(doc, "%s%s", b->price_estimated.v ? "~" : "", amount);
         cell.sub = *interval ? doc_text(doc, "%s", interval) : NULL;
     } else {
         cell.least = b->low;
@@ -125,76 +129,71 @@ static struct cell bar_cell(struct doc *doc, const struct bill *b)
                                  .estimated = b->certainty != NULL}};
 }
 
-#define COLUMN(...)                                                                                \
-    &(const struct doc_column)                                                                     \
-    {                                                                                              \
-        __VA_ARGS__                                                                                \
-    }
-static void bill_row(struct doc *doc, const struct bill *b, bool other, const struct common *common,
-                     size_t source)
+static struct cell amount_cell(const char *mark, struct maybe_money amount)
 {
-    const bool mark = common->old < common->rows && b->price_old.v;
+    return (struct cell){.kind = CELL_AMOUNT, .mark = mark, .amount = amount};
+}
+
+// What a commitment owes in all, in its own currency.
+static struct cell owed_cell(struct doc *doc, const struct bill *b)
+{
+    struct cell cell = {.kind = CELL_AMOUNT, .text = b->committed.unknown ? "unknown" : NULL};
+    char amount[MONEY_BYTES];
+    if (b->committed_months.known && b->committed.known) {
+        money_short_in(b->committed.nano, b->currency, amount);
+        cell.text = doc_text(doc, "%s", amount);
+    }
+    return cell;
+}
+
+static struct cell waiting_cell(const struct bill *b)
+{
+    struct maybe_money sum = b->waiting;
+    sum.known = sum.known && money_add(bill_total(b), sum.nano, &sum.nano, NULL) == 0;
+    return amount_cell(bill_mark(b), sum);
+}
+
+static struct cell seen_cell(struct doc *doc, const struct bill *b)
+{
+    const char *text = b->price_own.v ? "yours"
+                                      : doc_text(doc, "%lld d%s", (long long)b->price_age_days.v,
+                                                 b->price_old.v ? " OLD" : "");
+    return (struct cell){.kind = CELL_DATE,
+                         .text = text,
+                         .sub = b->price_date ? doc_text(doc, "%.10s", b->price_date) : NULL};
+}
+
+static void add_row(struct doc *doc, const struct bill_rows *of, const struct common *common,
+                    const struct bill *b, size_t source)
+{
+    const bool with = !common->framework && !of->training;
     doc_row(doc, DOC_NORMAL);
-    doc_cell(doc, COLUMN("offer"), offer_cell(doc, b, other, common, source));
+    doc_cell(doc, COLUMN("offer", .least = 26), (struct cell){CELL_OFFER, .text = b->offer});
+    doc_cell(doc, COLUMN("", .joined = "", .priority = of->training ? 0 : 11),
+             cell_text(of->training ? of->quote->workload : ""));
+    doc_cell(doc, COLUMN("certainty", .joined = ""), basis_cell(b, common));
+    doc_cell(doc, COLUMN("GPUs", .joined = "", .priority = common->scaled ? 0 : 5),
+             gpu_cell(doc, b));
+    doc_cell(doc, COLUMN("with", .joined = "with ", .least = 7, .priority = 7),
+             cell_text(with ? b->framework : ""));
+    doc_cell(doc, COLUMN("year", .joined = "", .priority = 8),
+             cell_text(with && b->year.known ? doc_text(doc, "%lld", (long long)b->year.v) : ""));
+    doc_cell(
+        doc, COLUMN("run", .joined = "run ", .priority = 9),
+        cell_text(of->sources && !common->run ? doc_text(doc, "%c", (char)('a' + source)) : ""));
     doc_cell(doc, COLUMN("time"), time_cell(doc, b));
-    doc_cell(doc, COLUMN("USD"), cost_cell(doc, b));
+    doc_cell(doc, COLUMN("start-up", .joined = "start-up ", .priority = 6), startup_cell(b));
+    doc_cell(doc, COLUMN("USD", .interval = "interval"), cost_cell(doc, b));
     doc_cell(doc, COLUMN("to scale", .priority = 1), bar_cell(doc, b));
-    doc_cell(doc, COLUMN("price seen", .priority = 1),
-             (struct cell){.kind = CELL_DATE,
-                           .text = b->price_date
-                                       ? doc_text(doc, "%.10s%s", b->price_date, mark ? "†" : "")
-                                       : NULL});
+    doc_cell(doc, COLUMN("USD/Mtoken", .priority = 2),
+             amount_cell(bill_mark(b), b->usd_per_mtoken));
+    doc_cell(doc, COLUMN("owed in all"), owed_cell(doc, b));
+    doc_cell(doc, COLUMN("before credit", .priority = 3), amount_cell("", b->before_credit));
+    doc_cell(doc, COLUMN("with you"), waiting_cell(b));
+    doc_cell(doc, COLUMN("seen", .priority = 3), seen_cell(doc, b));
 }
 
-static bool same_text(const char *a, const char *b)
-{
-    return strcmp(a ? a : "", b ? b : "") == 0;
-}
-
-// Whether a row before it is a machine of the same provider with fewer of the same GPUs that is as
-// fast: paying for GPUs that stay idle is no choice.
-static bool is_more_of(const struct bill **rows, size_t count, const struct bill *b)
-{
-    for (size_t i = 0; i < count; i++) {
-        const struct bill *a = rows[i];
-        if (a->gpu && b->gpu && strcmp(a->gpu, b->gpu) == 0 && a->provider && b->provider &&
-            strcmp(a->provider, b->provider) == 0 && same_text(a->kind, b->kind) &&
-            a->gpus.v < b->gpus.v && a->time_s.v <= b->time_s.v && bill_total(a) <= bill_total(b))
-            return true;
-    }
-    return false;
-}
-
-// Keeps the cheapest of both kinds and the fastest with a run, in their order: rough estimates of
-// cheap machines must not push out all machines with a run.
-static void choose_rows(const struct bill **rows, const struct bill *fastest)
-{
-    enum { WITH_A_RUN = 8 };
-    size_t with = 0, kept = 0, measured = 0, estimated = 0;
-    for (size_t i = 0; rows[i]; i++)
-        with += !rows[i]->certainty;
-    with = with < WITH_A_RUN ? with : WITH_A_RUN;
-    size_t others = 0;
-    for (size_t i = 0; rows[i]; i++)
-        others += rows[i]->certainty != NULL;
-    if (others < BILLS_SHOWN - with)
-        with = BILLS_SHOWN - others;
-    for (size_t i = 0; rows[i]; i++) {
-        if (is_more_of(rows, kept, rows[i]))
-            continue;
-        bool keeps = rows[i]->certainty ? estimated < BILLS_SHOWN - with : measured < with;
-        measured += !rows[i]->certainty;
-        estimated += rows[i]->certainty != NULL;
-        if (keeps || rows[i] == fastest)
-            rows[kept++] = rows[i];
-    }
-    rows[kept] = NULL;
-}
-
-static bool same_run(const struct bill *a, const struct bill *b)
-{
-    return strcmp(a->run ? a->run : "", b->run ? b->run : "") == 0;
-}
+// ---- the runs that the times are from
 
 // The number of the run that gives row `i` its time, in the order of the rows; `*first`: no row
 // before it has the same.
@@ -205,8 +204,8 @@ static size_t source_of(const struct bill **rows, size_t i, bool *first)
     for (size_t k = 0; k < i; k++) {
         bool new_one = true;
         for (size_t m = 0; m < k; m++)
-            new_one &= !same_run(rows[m], rows[k]);
-        if (same_run(rows[k], rows[i])) {
+            new_one &= !same_text(rows[m]->run, rows[k]->run);
+        if (same_text(rows[k]->run, rows[i]->run)) {
             *first = false;
             return number;
         }
@@ -215,19 +214,7 @@ static size_t source_of(const struct bill **rows, size_t i, bool *first)
     return number;
 }
 
-static struct common common_of(const struct bill **rows)
-{
-    struct common c = {.run = true, .framework = true};
-    for (; rows[c.rows]; c.rows++) {
-        const struct bill *b = rows[c.rows];
-        c.old += b->price_old.v;
-        c.run &= same_run(rows[0], b);
-        c.framework &= same_text(rows[0]->framework, b->framework) && rows[0]->year.v == b->year.v;
-    }
-    return c;
-}
-
-// "run 2026... (batch 32, cifar10), with fare, 2026"
+// "run 2026... (batch 32, cifar10), with fare, 2026, measured"
 static void add_source(const struct quote *quote, const struct bill *bill,
                        const struct common *common, struct buf *out)
 {
@@ -236,159 +223,487 @@ static void add_source(const struct quote *quote, const struct bill *bill,
         buf_printf(out, ", with %s", bill->framework);
     if (common->framework && bill->year.known)
         buf_printf(out, ", %lld", (long long)bill->year.v);
+    if (common->basis && bill->basis)
+        buf_printf(out, ", %s", bill->basis);
 }
 
 // Below the table: the run that gives the times; of several, those whose letters stand in the rows.
-static void sources(struct doc *doc, const struct quote *quote, const struct bill **rows,
-                    const struct common *common)
+static void add_sources(struct doc *doc, const struct bill_rows *of, const struct common *common)
 {
-    for (size_t i = 0; rows[i] && (i == 0 || !common->run); i++) {
+    for (size_t i = 0; of->rows[i] && (i == 0 || !common->run); i++) {
         struct buf text = {0};
         bool first;
-        size_t number = source_of(rows, i, &first);
+        size_t number = source_of(of->rows, i, &first);
         if (!first)
             continue;
         if (common->run)
             buf_adds(&text, "Times are those of ");
         else
             buf_printf(&text, "%c: ", (char)('a' + number));
-        add_source(quote, rows[i], common, &text);
+        add_source(of->quote, of->rows[i], common, &text);
         buf_adds(&text, common->run ? "." : "");
-        (common->run ? say_aside : doc_item)(doc, doc_take(doc, &text));
+        const char *line = doc_take(doc, &text);
+        if (common->run)
+            doc_say(doc, DOC_ASIDE, line);
+        else
+            doc_item(doc, line);
     }
 }
 
-#define AT_LEAST                                                                                   \
-    "≥: a lower bound, and so is its time: how often this spot machine is taken away is unknown."
+// ---- how to read the rows
+
+enum note {
+    NOTE_OLD,
+    NOTE_ASSUMED,
+    NOTE_INCOMPLETE,
+    NOTE_PRICE,
+    NOTE_APART,
+    NOTE_ESTIMATED,
+    NOTE_MEMORY_UNKNOWN,
+    NOTE_MEMORY_UNSURE,
+    NOTE_FROM_CPU,
+    NOTE_AT_LEAST,
+    NOTE_REPLAYED,
+    NOTE_COMMITTED,
+    NOTE_PERHAPS,
+    NOTE_PALE,
+    NOTES
+};
+
+static const char at_least[] =
+    "≥ a lower bound, and so is its time: how often this spot machine is "
+    "taken away is unknown. --mtbi or --trace counts interruptions.";
+static const char *const note_words[NOTES] = {
+    [NOTE_OLD] = "OLD: " PART_SEEN_OLD "; 'fare prices update' fetches newer ones.",
+    [NOTE_ASSUMED] = "Rule assumed: the provider's is unknown; --offer shows the one assumed.",
+    [NOTE_INCOMPLETE] = "≥ the provider's rule lacks the price of something you asked for: the "
+                        "bill without it. --offer shows what.",
+    [NOTE_PRICE] = "~ the price is an estimate: nobody published it. --offer shows its source.",
+    [NOTE_APART] = "The lowest bill first, but bills with an unknown part or a doubtful price come "
+                   "last, an assumed rule counts as one by started hours, and an estimate comes "
+                   "after measured bills that it overlaps.",
+    [NOTE_ESTIMATED] = "Estimated and rough: no run on such a machine; ± or × is how far the "
+                       "training's time may be off, with 90 %. --explain OFFER shows why.",
+    [NOTE_MEMORY_UNKNOWN] = MEMORY_UNKNOWN,
+    [NOTE_MEMORY_UNSURE] = MEMORY_UNSURE,
+    [NOTE_FROM_CPU] = verdict_from_cpu,
+    [NOTE_AT_LEAST] = at_least,
+    [NOTE_REPLAYED] = "Bills and times of other spot machines are means with interruptions, their "
+                      "intervals 10 to 90 %: --offer shows them.",
+    [NOTE_COMMITTED] = "With an amount owed in all, the price is that of a commitment, which costs "
+                       "that much over its term, used or not; --offer shows its source. The other "
+                       "rows are pay-as-you-go.",
+    [NOTE_PERHAPS] = "Perhaps late or over budget: at the end of its interval, or as a lower bound "
+                     "(≥).",
+    [NOTE_PALE] = "Pale parts of a bar are start-up, at its left end, and idle time up to the end "
+                  "of what is charged, at its right end.",
+};
+
+// Texts of which each is said once.
+static void add_text(const char **texts, size_t *count, const char *text)
+{
+    enum { MOST = 8 };
+    for (size_t i = 0; text && i < *count; i++)
+        text = strcmp(texts[i], text) == 0 ? NULL : text;
+    if (text && *count < MOST)
+        texts[(*count)++] = text;
+}
+
+static void note_row(struct bill_notes *notes, const struct bill *b, const struct bill *before)
+{
+    const bool found[NOTES] = {
+        [NOTE_OLD] = b->price_old.v,
+        [NOTE_ASSUMED] = b->tariff_assumed.v,
+        [NOTE_INCOMPLETE] = b->incomplete.v,
+        [NOTE_PRICE] = b->price_estimated.v,
+        [NOTE_APART] = before && bill_total(b) < bill_total(before),
+        [NOTE_ESTIMATED] = b->certainty && !bill_time_is_bound(b),
+        [NOTE_MEMORY_UNKNOWN] = same_text(b->gpu_memory, "unknown"),
+        [NOTE_MEMORY_UNSURE] = same_text(b->gpu_memory, "unsure"),
+        [NOTE_FROM_CPU] = bill_time_is_bound(b),
+        [NOTE_AT_LEAST] = b->spot.lower_bound.v,
+        [NOTE_REPLAYED] = b->spot.method != NULL,
+        [NOTE_COMMITTED] = b->committed.known || b->committed.unknown,
+        [NOTE_PERHAPS] = same_text(b->deadline, "met at the middle") ||
+                         same_text(b->budget, "met at the middle"),
+        [NOTE_PALE] = bill_share(b, BILL_STARTUP) + bill_share(b, BILL_IDLE) > 0,
+    };
+    const double s = b->startup_s.v;
+    for (size_t i = 0; i < NOTES; i++)
+        notes->found |= (unsigned int)found[i] << i;
+    notes->unnamed += b->processor_unknown.v;
+    notes->startup_low_s = notes->rows == 0 || s < notes->startup_low_s ? s : notes->startup_low_s;
+    notes->startup_high_s = s > notes->startup_high_s ? s : notes->startup_high_s;
+    notes->rows++;
+    add_text(notes->doubts, &notes->doubt_count,
+             b->price_doubt          ? b->price_doubt
+             : b->price_impossible.v ? doubt_power_words
+                                     : NULL);
+    add_text(notes->exchange, &notes->exchange_count, b->exchange);
+}
+
+static void say_startup(struct doc *doc, const struct bill_notes *notes)
+{
+    char low[48], high[48];
+    clock_words((int64_t)(notes->startup_low_s * 1e9), low, sizeof low);
+    clock_words((int64_t)(notes->startup_high_s * 1e9), high, sizeof high);
+    bool range = strcmp(low, high) != 0, some = notes->startup_low_s > 0;
+    if (notes->startup_high_s > 0)
+        doc_say(doc, DOC_ASIDE,
+                doc_text(doc,
+                         "The times include start-up (%s%s%s): --offer shows the source of each "
+                         "figure, --boot 0 leaves it out.",
+                         !some   ? "up to "
+                         : range ? low
+                                 : "",
+                         some && range ? " to " : "", high));
+}
+
+void view_bill_notes(struct doc *doc, struct bill_notes *notes)
+{
+    struct buf doubts = {0};
+    for (unsigned int i = 0; i < NOTES; i++)
+        if (notes->found & ~notes->said & 1u << i)
+            doc_say(doc, i == NOTE_PALE ? DOC_DRAWN : DOC_ASIDE, note_words[i]);
+    for (size_t i = notes->doubts_said; i < notes->doubt_count; i++)
+        buf_printf(&doubts, "%s%s", doubts.len == 0 ? "Listed last: the price is " : "; or ",
+                   notes->doubts[i]);
+    buf_adds(&doubts, doubts.len > 0 ? "." : "");
+    doc_say(doc, DOC_ASIDE, doc_take(doc, &doubts));
+    if (notes->unnamed > 0)
+        doc_say(doc, DOC_ASIDE,
+                doc_text(doc,
+                         "The processors of %s above are unknown: the times assume one in the "
+                         "middle of the device table, and are rougher.",
+                         units_count((int64_t)notes->unnamed, "offer").s));
+    if (!notes->startup_said)
+        say_startup(doc, notes);
+    for (size_t i = notes->exchange_said; i < notes->exchange_count; i++)
+        doc_say(doc, DOC_ASIDE, notes->exchange[i]);
+    notes->said = notes->found;
+    notes->unnamed = 0;
+    notes->startup_said |= notes->startup_high_s > 0;
+    notes->doubts_said = notes->doubt_count;
+    notes->exchange_said = notes->exchange_count;
+}
+
 void html_at_least(struct buf *out)
 {
-    html_paragraph(out, "mute", AT_LEAST);
+    html_paragraph(out, "mute", at_least);
 }
 
-static void table_notes(struct doc *doc, const struct bill **rows)
-{
-    bool at_least = false, from_cpu = false, replayed = false, pale = false, apart = false,
-         memory = false;
-    for (size_t i = 0; rows[i]; i++) {
-        apart |= i > 0 && bill_total(rows[i]) < bill_total(rows[i - 1]);
-        at_least |= rows[i]->spot.lower_bound.v;
-        from_cpu |= bill_time_is_bound(rows[i]);
-        replayed |= rows[i]->spot.method != NULL;
-        memory |= rows[i]->gpu_memory && strcmp(rows[i]->gpu_memory, "unknown") == 0;
-        pale |= bill_share(rows[i], BILL_STARTUP) + bill_share(rows[i], BILL_IDLE) > 0;
-    }
-    if (pale)
-        doc_say(doc, DOC_DRAWN,
-                "Pale parts of a bar are start-up, at its left end, and idle time up to the end of "
-                "what is charged, at its right end.");
-    if (apart)
-        say_aside(
-            doc, "The lowest bill first, with exceptions: bills with an unknown part or a doubtful "
-                 "price come last, a bill under an assumed rule stands where one by started hours "
-                 "would, and an estimate comes after measured bills that it overlaps.");
-    if (replayed)
-        say_aside(doc, "Bills and times of other spot machines are means with interruptions.");
-    if (memory)
-        say_aside(doc, MEMORY_UNKNOWN);
-    if (from_cpu)
-        say_aside(doc, verdict_from_cpu);
-    if (at_least)
-        say_aside(doc, AT_LEAST);
-    if (rows[0]->local_currency)
-        say_aside(doc, rows[0]->exchange);
-}
+// ---- tables
 
-static void bill_table(struct doc *doc, const struct quote *quote, const struct quote *shown,
-                       bool other)
+void view_bill_rows(struct doc *doc, const struct bill_rows *of, struct bill_notes *notes)
 {
-    const struct bill **rows = quote_rows(shown, NULL);
-    size_t count = shown->bills.count;
-    doc->failed |= !rows;
-    if (!other && shown->estimated.known)
-        count += (size_t)shown->estimated.v;
-    if (!rows || !rows[0]) {
-        free(rows);
-        return;
-    }
-    choose_rows(rows, verdict_of_quote(shown).fastest);
-    struct common common = common_of(rows);
-    doc_table(doc, other ? "Other trainings" : quote->workload);
-    for (size_t i = 0; rows[i]; i++) {
+    struct common common = common_of(of->rows);
+    common.basis &= !of->training;
+    if (of->label)
+        doc_table(doc, of->label);
+    for (size_t i = 0; of->rows[i]; i++) {
         bool first;
-        bill_row(doc, rows[i], other, &common, source_of(rows, i, &first));
+        size_t source = of->sources ? source_of(of->rows, i, &first) : 0;
+        add_row(doc, of, &common, of->rows[i], source);
+        note_row(notes, of->rows[i], i > 0 ? of->rows[i - 1] : NULL);
     }
-    if (common.old > 0)
-        say_aside(doc,
-                  doc_text(doc, "%s " PART_SEEN_OLD "; 'fare prices update' fetches newer ones.",
-                           common.old == common.rows ? "All of these prices were" : "†"));
-    sources(doc, quote, rows, &common);
-    table_notes(doc, rows);
-    if (count > common.rows)
-        say_aside(doc,
-                  doc_text(doc,
-                           "The lowest bills and the fastest machine with a run, and the lowest "
-                           "estimates; machines with more GPUs that are no faster are left out. "
-                           "'fare quote %s --all' lists all %zu.",
-                           quote->run        ? quote->run
-                           : quote->workload ? quote->workload
-                                             : "RUN",
-                           count));
-    free(rows);
+    if (of->sources && of->rows[0])
+        add_sources(doc, of, &common);
 }
 
-// The reasons with their numbers and an example; folded if there are offers to look at.
-static void left_out(struct doc *doc, const struct quote *quote)
+// Rows of one training; `all` of them, or a few and how to see the rest.
+static void add_table(struct doc *doc, const struct quote *of, const char *label, size_t most,
+                      bool sources, struct bill_notes *notes)
 {
-    bool rows = quote->bills.count + quote->estimates.count > 0;
-    int64_t all = 0;
-    if (quote->left_out.count == 0)
+    SCOPED(free_pointer)
+    const struct bill **rows =
+        most == SIZE_MAX ? quote_rows(of, NULL) : verdict_rows(of, most, NULL);
+    size_t shown = 0, all = of->bills.count;
+    all += of->estimated.known ? (size_t)of->estimated.v : of->estimates.count;
+    doc->failed |= !rows;
+    if (!rows || !rows[0])
         return;
-    for (size_t i = 0; i < quote->left_out.count; i++)
-        all += quote->left_out.items[i].count.v;
-    if (rows)
-        doc_fold(doc, doc_text(doc, "%s left out, and why", units_count(all, "offer").s));
-    for (size_t i = 0; i < quote->left_out.count; i++) {
-        const struct quote_left_out *l = &quote->left_out.items[i];
-        doc_item(doc, doc_text(doc, "%s: %s, such as %s: %s", units_count(l->count.v, "offer").s,
-                               l->reason, l->examples.items[0], l->why));
+    view_bill_rows(doc, &(struct bill_rows){of, rows, label, .sources = sources}, notes);
+    while (rows[shown])
+        shown++;
+    if (all > shown && !sources)
+        doc_say(doc, DOC_PLAIN, doc_text(doc, "%zu more; --all shows them.", all - shown));
+    else if (all > shown)
+        doc_say(doc, DOC_ASIDE,
+                doc_text(doc,
+                         "The lowest bills with and without a run, and the fastest machines. 'fare "
+                         "quote %s --all' lists all %zu.",
+                         of->run        ? of->run
+                         : of->workload ? of->workload
+                                        : "RUN",
+                         all));
+}
+
+// Other trainings, a table for each: they answer another question.
+static void add_others(struct doc *doc, const struct quote *quote, size_t most,
+                       struct bill_notes *notes)
+{
+    const struct bill *bills = quote->others.items;
+    const size_t count = quote->others.count;
+    SCOPED(free_pointer) struct bill *of_one = calloc(count + 1, sizeof *of_one);
+    doc->failed |= !of_one;
+    if (count == 0 || doc->failed)
+        return;
+    doc_fold(doc, doc_text(doc, "Other trainings of %s, not comparable with the one %s",
+                           quote->workload, quote_count(quote) > 0 ? "above" : "asked for"));
+    for (size_t i = 0; i < count; i++) {
+        struct quote one = {.bills = {of_one, 0, true}};
+        size_t first = 0;
+        while (!same_text(bills[first].variant, bills[i].variant))
+            first++;
+        for (size_t k = i; first == i && k < count; k++)
+            if (same_text(bills[k].variant, bills[i].variant))
+                of_one[one.bills.count++] = bills[k];
+        if (one.bills.count == 0)
+            continue;
+        const char *variant = bills[i].variant ? bills[i].variant : "";
+        doc_say(doc, DOC_PLAIN, doc_text(doc, "%s:", variant));
+        add_table(doc, &one, variant, most, false, notes);
     }
-    if (!rows)
-        doc_fold(doc, doc_text(doc, "%s left out, one by one", units_count(all, "offer").s));
+    view_bill_notes(doc, notes);
+    doc_unfold(doc);
+}
+
+// ---- offers without a bill
+
+static void list_misfits(struct doc *doc, const struct quote *quote)
+{
     doc_table(doc, "Offers left out");
     for (size_t i = 0; i < quote->misfits.count; i++) {
         doc_row(doc, DOC_NORMAL);
         doc_cell(doc, COLUMN("offer"), cell_text(quote->misfits.items[i].offer));
         doc_cell(doc, COLUMN("why"), cell_text(quote->misfits.items[i].why));
     }
-    doc_unfold(doc);
 }
 
-// Other trainings, folded: they answer another question.
-static void other_trainings(struct doc *doc, const struct quote *quote, bool rows)
+// The reasons with their numbers and an example; folded if there are offers to look at.
+static void add_left_out(struct doc *doc, const struct quote *quote, bool one_by_one)
 {
-    const struct quote others = {.bills = {quote->others.items, quote->others.count, true}};
-    if (quote->others.count == 0)
+    int64_t all = 0;
+    if (quote->left_out.count == 0)
         return;
-    doc_fold(doc, doc_text(doc, "Other trainings of %s, not comparable with the one %s",
-                           quote->workload, rows ? "above" : "asked for"));
-    bill_table(doc, quote, &others, true);
+    for (size_t i = 0; i < quote->left_out.count; i++)
+        all += quote->left_out.items[i].count.v;
+    doc_fold(doc, doc_text(doc, "%s left out, and why", units_count(all, "offer").s));
+    for (size_t i = 0; i < quote->left_out.count; i++) {
+        const struct quote_left_out *l = &quote->left_out.items[i];
+        doc_item(doc, l->count.v == 1 ? doc_text(doc, "%s: %s", l->examples.items[0], l->why)
+                                      : doc_text(doc, "%s: %s, such as %s: %s",
+                                                 units_count(l->count.v, "offer").s, l->reason,
+                                                 l->examples.items[0], l->why));
+    }
+    if (one_by_one)
+        list_misfits(doc, quote);
     doc_unfold(doc);
 }
 
 void view_bills(struct doc *doc, const struct quote *quote)
 {
-    bool rows = quote->bills.count + quote->estimates.count > 0;
-    bill_table(doc, quote, quote, false);
-    if (quote->estimates.count > 0)
-        say_aside(
-            doc,
-            "Rows that are estimated or rough have no run on such a machine: time and cost are "
-            "estimates, and their interval holds with 90 %. ± or × is how far the training's "
-            "time may be off; the interval of a bill has start-up and the billing rule in it "
-            "too.");
-    left_out(doc, quote);
-    other_trainings(doc, quote, rows);
+    struct bill_notes notes = {0};
+    add_table(doc, quote, quote->workload, VERDICT_ROWS, true, &notes);
+    view_bill_notes(doc, &notes);
+    add_others(doc, quote, VERDICT_ROWS_OTHER, &notes);
+    add_left_out(doc, quote, true);
 }
+
+// ---- the whole answer
+
+static void say_title(struct doc *doc, const struct quote_job *job)
+{
+    const struct quote *q = &job->quote;
+    struct buf text = {0};
+    const char *label = NULL;
+    for (size_t i = 0; i < job->evidence_count && !label; i++)
+        label = job->evidence[i].training == 0 ? job->evidence[i].label : NULL;
+    if (q->given)
+        buf_printf(&text, "%s, as given", q->given);
+    else
+        buf_printf(&text, "%s, the whole training%s%s%s", q->workload, label ? " (" : "",
+                   label ? label : "", label ? ")" : "");
+    if (q->date)
+        buf_printf(&text, ", prices of %s", q->date);
+    if (job->ask.wishes.prorated)
+        buf_adds(&text, ", prorated (no provider charges this way)");
+    doc_heading(doc, 0, doc_take(doc, &text));
+}
+
+// What the machines of the table have in common.
+static void say_scope(struct doc *doc, const struct quote_job *job)
+{
+    const struct quote *q = &job->quote;
+    struct bill_time time;
+    bool several = false;
+    for (size_t i = 1; i < q->bills.count && !several; i++)
+        several = q->given && !same_text(q->bills.items[i].gpu, q->bills.items[0].gpu);
+    if (several)
+        doc_say(doc, DOC_PLAIN,
+                doc_text(doc,
+                         "The time is taken for all of these GPUs; a fuller name, such as %s, "
+                         "prices one of them.",
+                         job->runs.items[job->runs.count - 1].use.gpu_list.items[0].name));
+    if (job->ask.gpus != 0)
+        doc_say(doc, DOC_PLAIN,
+                doc_text(doc,
+                         "On %s, each with the run's batch: as many samples in fewer steps of a "
+                         "larger batch, so accuracy may differ.",
+                         job->ask.gpus > 0 ? units_count(job->ask.gpus, "GPU").s
+                                           : "the number of GPUs that is fastest on each machine"));
+    if (q->bills.count > 0 && !job->ask.offer && job->asked && !quote_base(&job->ask, &time))
+        doc_say(doc, DOC_PLAIN,
+                "The time of the whole training on this run's machine is unknown: the run ended "
+                "early and could not be projected. These times are of other runs of the same "
+                "training.");
+}
+
+// "--gpu h100, --region eu and --kind spot": what the offers were chosen by; null: nothing.
+static const char *filter_words(struct doc *doc, const struct quote_ask *ask)
+{
+    char gpus[24] = "", age[24] = "";
+    struct buf text = {0};
+    snprintf(gpus, sizeof gpus, "%d%s", ask->gpus, ask->exact_gpus ? "" : "+");
+    snprintf(age, sizeof age, "%dd", ask->max_age);
+    const struct {
+        const char *option, *value;
+    } all[] = {{"gpu", ask->gpu},
+               {"gpus", ask->gpus < 0   ? "any"
+                        : ask->gpus > 0 ? gpus
+                                        : NULL},
+               {"provider", ask->provider},
+               {"region", ask->region},
+               {"kind", ask->kind ? offer_kind_word(*ask->kind) : NULL},
+               {"max-age", ask->max_age != QUOTE_MAX_AGE ? age : NULL}};
+    size_t left = 0;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        left += all[i].value != NULL;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        if (!all[i].value)
+            continue;
+        left--;
+        buf_printf(&text, "--%s %s%s", all[i].option, all[i].value,
+                   left > 1    ? ", "
+                   : left == 1 ? " and "
+                               : "");
+    }
+    return doc_take(doc, &text);
+}
+
+static const char *no_time_words(struct doc *doc, const struct run *run)
+{
+    if (run_failed(run))
+        return doc_text(doc, "The time of the whole training is unknown: the run failed%s%s.",
+                        run->problem ? ": " : "", run->problem ? run->problem : "");
+    if (run_label(run, "relative_speed"))
+        return "Only relative speeds of this training are known, no times, so there is no bill. "
+               "'fare compare' shows relative costs.";
+    return run->workload ? "The time of the whole training is unknown: the run ended early and "
+                           "could not be projected. 'fare run WORKLOAD --full' trains all of it."
+                         : "The time of the whole training is unknown: the run ended early and "
+                           "could not be projected. Give --total-steps or --total-epochs, or run "
+                           "it to its end with 'fare run -- COMMAND'.";
+}
+
+// Why there is no bill; null: an advice says it.
+static const char *why_none(struct doc *doc, const struct quote_job *job)
+{
+    const struct quote *q = &job->quote;
+    const struct run *run = job->runs.count > 0 ? &job->runs.items[0] : NULL;
+    const char *filters = filter_words(doc, &job->ask), *name = q->run ? q->run : q->workload;
+    struct bill_time time;
+    char words[48];
+    if (!run)
+        return "You have no run of this workload, and none is published. 'fare run' measures one.";
+    if (q->given)
+        return q->outdated ? NULL
+                           : doc_text(doc,
+                                      "No offer in the book has %s%s%s. 'fare prices %s' lists "
+                                      "offers with this GPU.",
+                                      run->machine.name, filters ? " and matches " : "",
+                                      filters ? filters : "", run->use.gpu_list.items[0].name);
+    if (!job->asked && q->others.count > 0 && job->ask.offer)
+        return doc_text(doc,
+                        "%s was measured only for other trainings of %s. 'fare quote %s --offer "
+                        "%s' shows the one with the lowest bill, line by line.",
+                        job->ask.offer, q->workload, q->others.items[0].run, job->ask.offer);
+    if (!job->asked && q->others.count > 0)
+        return doc_text(doc, "Such machines were measured only for other trainings of %s.",
+                        q->workload);
+    if (filters && q->not_measured.v > 0)
+        return doc_text(doc, "No run matches %s. 'fare quote %s' shows the machines with a run.",
+                        filters, name);
+    if (filters)
+        return q->outdated ? NULL
+                           : doc_text(doc,
+                                      "No offer in the book matches %s. 'fare prices' lists the "
+                                      "book, 'fare quote %s' shows the machines with a run.",
+                                      filters, name);
+    if (!bill_time_of(run, &time))
+        return no_time_words(doc, run);
+    clock_words(time.total_ns, words, sizeof words);
+    return doc_text(doc, "The whole training takes %s on the machine measured (%s).%s", words,
+                    advice_machine(&job->ask) ? advice_machine(&job->ask) : "unknown",
+                    q->outdated ? ""
+                                : " No offer in the book is known to be this machine: name one "
+                                  "with --offer PROVIDER/NAME.");
+}
+
+// Without any bill: why, a price that is too old to count, and the advice.
+static void say_none(struct doc *doc, const struct quote_job *job)
+{
+    const struct quote *q = &job->quote;
+    struct bill_time time;
+    if (q->misfits.count == 0 || q->not_measured.v > 0)
+        doc_say(doc, DOC_VERDICT, why_none(doc, job));
+    if (q->outdated)
+        doc_say(doc, DOC_VERDICT,
+                doc_text(doc, "%s '--max-age %lldd' includes it.", q->advice.items[0],
+                         (long long)q->outdated_days.v));
+    // With a known time, the first advice is about offers.
+    const size_t from = quote_base(&job->ask, &time) && q->advice.count > 0;
+    doc_say_all(doc, DOC_VERDICT, q->advice.items + from, q->advice.count - from);
+}
+
+static void say_tax(struct doc *doc, const struct quote_job *job)
+{
+    const struct quote *q = &job->quote;
+    const int64_t left = q->estimated.known && q->left_out.count > 0 ? 0 : q->not_measured.v;
+    const char *filters = filter_words(doc, &job->ask);
+    doc_say(doc, DOC_PLAIN,
+            left <= q->estimated.v
+                ? "Tax is left out."
+                : doc_text(doc, "%s%s %s %s. Tax is left out.",
+                           units_count(left - q->estimated.v, "other offer").s,
+                           filters ? " like these" : "", left == 1 ? "has" : "have",
+                           q->estimated.known ? "no estimate: no run has a known time" : "no run"));
+}
+
+void view_quote(struct doc *doc, const struct quote_job *job)
+{
+    const struct quote *q = &job->quote;
+    const bool all = job->ask.every_region, one = job->ask.offer && quote_count(q) == 1;
+    struct bill_notes notes = {0};
+    say_title(doc, job);
+    say_scope(doc, job);
+    if (one)
+        view_bill(doc, quote_at(q, 0));
+    if (quote_count(q) == 0)
+        say_none(doc, job);
+    else // of one bill the first advice is that once more
+        doc_say_all(doc, DOC_VERDICT, q->advice.items + (one && q->advice.count > 0),
+                    q->advice.count - (one && q->advice.count > 0));
+    if (!one)
+        add_table(doc, q, q->given ? q->given : q->workload, all ? SIZE_MAX : VERDICT_ROWS, false,
+                  &notes);
+    view_bill_notes(doc, &notes);
+    add_others(doc, q, all ? SIZE_MAX : VERDICT_ROWS_OTHER, &notes);
+    add_left_out(doc, q, all);
+    say_tax(doc, job);
+}
+
+// ---- on pages
 
 void html_bills(struct buf *out, const struct quote *quote)
 {

@@ -1,12 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
-// quote: the cost by offer as a document: the lowest bills, how to read them, offers left out,
-// other trainings.
+// quote: what a training costs, as documents: the whole answer, one bill line by line, and how
+// rented machines compare with this one.
 #ifndef FARE_VIEW_QUOTE_H
 #define FARE_VIEW_QUOTE_H
 
-#include "advise/quote.h"
+#include "advise/quote_job.h"
 #include "render/doc.h"
 
+// The answer of `fare quote`: title, advice, bills, how to read them, offers left out; of an offer
+// that is named its bill. With `ask.every_region` all rows, else a few (verdict_rows()).
+void view_quote(struct doc *doc, const struct quote_job *job);
+
+// For a page that has title and advice: the few bills with the runs that they are from, how to read
+// them, offers left out, other trainings.
 void view_bills(struct doc *doc, const struct quote *quote);
+
+// One bill, line by line, with the interruptions of a spot machine (bill.c).
+void view_bill(struct doc *doc, const struct bill *bill);
+
+// How an estimate comes about: lines of quote_explain().
+void view_explained(struct doc *doc, const char *lines);
+
+// The end of bare `fare`: of each quote of the report's runs the time and power here, and the
+// machines to rent (rented.c). `power`: as the user gave it.
+struct power_given;
+void view_rented(struct doc *doc, const struct report *report, struct market *market,
+                 const struct power_given *power);
+
+// ---- for the files of this document
+
+// One of the document's tables of bills.
+struct bill_rows {
+    const struct quote *quote;
+    const struct bill **rows; // ends in null
+    const char *label;        // null: the rows go to the last table
+    bool training;            // a column with the workload of each, instead of framework and year
+    bool sources;             // name the runs that the times are from
+};
+
+// Marks and words that need an explanation, and those that have it.
+struct bill_notes {
+    unsigned int found, said;
+    size_t rows, unnamed; // processors
+    double startup_low_s, startup_high_s;
+    bool startup_said;
+    const char *doubts[8], *exchange[8];
+    size_t doubt_count, doubts_said, exchange_count, exchange_said;
+};
+
+void view_bill_rows(struct doc *doc, const struct bill_rows *of, struct bill_notes *notes);
+void view_bill_notes(struct doc *doc, struct bill_notes *notes); // what was not said before
 
 #endif

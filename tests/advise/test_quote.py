@@ -475,7 +475,7 @@ def table():
     text = fare("quote", "20261110T000000Z-strong", "--provider", "acme")
     assert all(len(line) <= 80 for line in text.splitlines()), max(text.splitlines(), key=len)
     text += fare("quote", "20261110T000000Z-hungry", "--provider", "acme", "--gpu", "h100")
-    for word in ("acme/one@here:spot", "8×H100", "Tax is left out", "left out: no GPU", "does not fit"):
+    for word in ("acme/one@here:spot", "8×H100", "Tax is left out", "offers: no GPU", "does not fit"):
         assert word in text, word
 
 

@@ -130,7 +130,7 @@ def what_is_said():
     """the table names the GPUs that were matched, the bill says that the time was given"""
     text = fare("--time", "21d", "--gpu", "h100", "--gpus", "8", "--provider", "acme", *DAY, *BOOT)
     assert text.startswith("21 d 00 h on 8 × H100, H100-PCIE or H100-NVL, as given, prices of 2026-11-10\n"), text
-    assert "The time is taken for all GPUs that 'h100' covers" in text, text
+    assert "The time is taken for all of these GPUs; a fuller name, such as H100-NVL" in text, text
     text = fare("--time", "21d", "--offer", "acme/eight", *DAY, *BOOT)
     assert text.startswith("21 d 00 h on acme/eight, as given") and "; the time was given\n" in text, text
     text = fare("--time", "21d", "--gpu", "h100", "--gpus", "16", "--provider", "acme", *DAY)

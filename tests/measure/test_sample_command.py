@@ -104,8 +104,8 @@ there["command"] = ["/opt/env/bin/python3", *there["command"][1:]]
 p = subprocess.run([FARE, "runs", "import", str(HERE / "there.jsonl")], capture_output=True, text=True)
 code, out, err, took, finished = fare("--max-time", "3s", command=("20000", "total"))
 text = " ".join(err.split())
-report("a record from a rented machine is its price", re.search(r"acme/one@here +\d min 10 s +\d\.\d0 ", text)
-       and "The time of this command is also known for machines that can be rented: 6 min" in text and "'fare quote last' shows" in text, (p, err))
+report("a record from a rented machine is its price", re.search(r"acme/one@here .*?\d min 10 s +\d\.\d0 ", text)
+       and re.search(r"Cheapest offer: acme/one@here, \d\.\d+ USD .*in 6 min", text) and "'fare quote last' shows" in text, (p, err))
 
 code, out, err, took, finished = fare("--max-time", "3s", "--label", "price_per_hour_usd=36.00", command=("20001", "total"))
 text = " ".join(err.split())
