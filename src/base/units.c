@@ -114,7 +114,7 @@ struct units_text units_grouped(const char *number)
     return out;
 }
 
-static struct units_text seconds(double s)
+struct units_text units_time(double s)
 {
     struct units_text out;
     clock_words((int64_t)(fmin(fmax(s, 0), 9e9) * 1e9), out.s, sizeof out.s);
@@ -130,7 +130,7 @@ struct units_text units_step(double ms)
 {
     struct units_text out;
     if (ms >= 999.95)
-        return seconds(ms / 1e3);
+        return units_time(ms / 1e3);
     snprintf(out.s, sizeof out.s, "%.4g ms", ms);
     return out;
 }
@@ -139,7 +139,7 @@ struct units_text units_pace(double per_s, const char *noun)
 {
     struct units_text out;
     if (per_s > 0 && per_s < 1) {
-        snprintf(out.s, sizeof out.s, "%s %s %.11s", seconds(1 / per_s).s,
+        snprintf(out.s, sizeof out.s, "%s %s %.11s", units_time(1 / per_s).s,
                  strchr("aeiou", noun[0]) ? "an" : "a", noun);
         return out;
     }

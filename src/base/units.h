@@ -33,6 +33,9 @@ struct units_text units_grouped(const char *number);
 // are the wrong way round, as in records of earlier builds, count as one.
 double units_half_width(double low, double high, double middle);
 
+// A time in seconds as clock_words() has it: "1 min 04 s".
+struct units_text units_time(double s);
+
 // A step's time: "12.35 ms", "350 ms", from a second on as clock_words() has it.
 struct units_text units_step(double ms);
 

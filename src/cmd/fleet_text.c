@@ -43,13 +43,6 @@ void fleet_totals(const struct dispatch *d, const struct places *places, struct 
 
 // ---- the tasks
 
-static struct units_text seconds(double s)
-{
-    struct units_text out;
-    clock_words((int64_t)(fmin(fmax(s, 0), 9e9) * 1e9), out.s, sizeof out.s);
-    return out;
-}
-
 // "98.20 %", or "loss 0.31" of its first record.
 static void add_result(const struct task *task, struct ledger *ledger, struct buf *out)
 {
@@ -84,7 +77,7 @@ static void add_task(struct table *table, const struct task *task, struct ledger
         runs_short_id(task->now.records.items[0], &id);
     const char *cells[] = {
         task->name,         task->now.place ? task->now.place : task->bound ? task->bound : "-",
-        task_states[state], task->now.run_s.known ? seconds(task->now.run_s.v).s : "",
+        task_states[state], task->now.run_s.known ? units_time(task->now.run_s.v).s : "",
         buf_str(&result),   cost.s,
         buf_str(&id)};
     enum out_style style = state == TASK_FAILED ? OUT_RED : OUT_PLAIN;
@@ -182,12 +175,12 @@ static void print_bill(struct out *out, const struct dispatch *d, const struct p
         return;
     double row_s = best.sum_s / (double)best.count * (double)done;
     out_wrapf(out, 0, "%zu settings on %zu machine%s: %s%s.", done, used, used == 1 ? "" : "s",
-              seconds(last_s).s, usd(total).s);
+              units_time(last_s).s, usd(total).s);
     if (used > 1)
         out_wrapf(out, 0,
                   "One after the other on %s alone, the fastest of them: %s%s (derived from the "
                   "mean of %s there).",
-                  fastest->name, seconds(row_s).s, usd(collect_cost(fastest, row_s)).s,
+                  fastest->name, units_time(row_s).s, usd(collect_cost(fastest, row_s)).s,
                   units_count((int64_t)best.count, "run").s);
 }
 

@@ -195,6 +195,14 @@ void out_row(struct out *out, const char *label, const char *format, ...)
     buf_release(&text);
 }
 
+// A short part stays on one line: "4 cores", not "4" and "cores".
+static void glue(char *text, size_t len)
+{
+    for (size_t i = 0; i < len && len <= SHORT_PART; i++)
+        if (text[i] == ' ')
+            text[i] = OUT_GLUE;
+}
+
 void out_part(struct buf *row, const char *format, ...)
 {
     char text[512];
@@ -202,9 +210,7 @@ void out_part(struct buf *row, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    for (char *p = text; strlen(text) <= SHORT_PART && *p; p++) // "4 cores", not "4" and "cores"
-        if (*p == ' ')
-            *p = OUT_GLUE;
+    glue(text, strlen(text));
     buf_printf(row, "%s%s", row->len ? ", " : "", text);
 }
 
@@ -214,6 +220,17 @@ void out_parts(struct out *out, const char *label, struct buf *row)
         out_row(out, label, "%s", buf_str(row));
     out->text.failed |= row->failed;
     buf_release(row);
+}
+
+void out_fact(struct out *out, const char *label, const char *value)
+{
+    struct buf row = {0};
+    buf_adds(&row, value);
+    for (char *part = row.data, *end; part; part = end ? end + 2 : NULL) {
+        end = strstr(part, ", ");
+        glue(part, end ? (size_t)(end - part) : strlen(part));
+    }
+    out_parts(out, label, &row);
 }
 
 int out_columns(const char *text)

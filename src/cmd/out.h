@@ -40,6 +40,9 @@ void out_row(struct out *out, const char *label, const char *format, ...) PRINTF
 void out_part(struct buf *row, const char *format, ...) PRINTF_LIKE(2, 3);
 void out_parts(struct out *out, const char *label, struct buf *row);
 
+// The same for a text of parts.
+void out_fact(struct out *out, const char *label, const char *value);
+
 // Text wrapped at spaces to the width, each line after `indent` spaces. The second form begins
 // at the cursor, which must be in that column.
 void out_wrap(struct out *out, int indent, const char *text);

@@ -37,8 +37,25 @@ static void add_below(struct buf *below, const struct doc_column *column, const 
     buf_drop(below, &words);
 }
 
+static bool is_drawn(const struct doc_column *column)
+{
+    return !cell_drawn(column->kind) || column->least > 0;
+}
+
+// In halves of a column, so that small values still show.
+static void add_bar(const struct out *out, const struct doc_column *column, double value,
+                    struct buf *text)
+{
+    int halves = column->most > 0 ? (int)(value / column->most * column->least * 2 + 0.5) : 0;
+    for (; halves > 1; halves -= 2)
+        buf_adds(text, out->unicode ? "█" : "#");
+    if (halves > 0)
+        buf_adds(text, out->unicode ? "▌" : ":");
+}
+
 // One text for each column of the terminal's table: an amount in another currency has its own.
-static void add_row(struct table *table, const struct doc_table *t, size_t number)
+static void add_row(const struct out *out, struct table *table, const struct doc_table *t,
+                    size_t number)
 {
     static const enum out_style styles[] = {[DOC_NORMAL] = OUT_PLAIN,
                                             [DOC_TOTAL] = OUT_BOLD,
@@ -51,8 +68,12 @@ static void add_row(struct table *table, const struct doc_table *t, size_t numbe
     size_t n = 0;
     for (size_t c = 0; c < t->column_count; c++) {
         const struct cell *cell = &t->cells[number * t->column_count + c];
-        if (cell_drawn(cell->kind))
+        if (!is_drawn(&t->columns[c]))
             continue;
+        if (cell->kind == CELL_BAR) {
+            add_bar(out, &t->columns[c], cell->value.v, &texts[n++]);
+            continue;
+        }
         cell_words(cell, &texts[n]);
         tighten(&texts[n++]);
         for (size_t i = 0; i < CELL_CHIPS && cell->chips[i].text; i++)
@@ -84,15 +105,17 @@ static void put_table(struct out *out, const struct doc_table *t)
     struct table table = {.columns = columns};
     for (size_t c = 0; c < t->column_count; c++) {
         const struct doc_column *from = &t->columns[c];
-        bool text = from->kind == CELL_TEXT || from->kind == CELL_OFFER;
-        if (cell_drawn(from->kind))
+        bool bar = from->kind == CELL_BAR;
+        bool text = from->kind == CELL_TEXT || from->kind == CELL_OFFER || bar;
+        if (!is_drawn(from))
             continue;
         assert(table.count + 4 <= TABLE_COLUMNS);
-        columns[table.count++] = (struct table_column){from->brief ? from->brief : from->head,
-                                                       text                        ? TABLE_LEFT
-                                                       : from->kind == CELL_AMOUNT ? TABLE_POINT
-                                                                                   : TABLE_RIGHT,
-                                                       from->priority, from->least, from->what};
+        columns[table.count++] =
+            (struct table_column){from->brief ? from->brief : from->head,
+                                  text                        ? TABLE_LEFT
+                                  : from->kind == CELL_AMOUNT ? TABLE_POINT
+                                                              : TABLE_RIGHT,
+                                  from->priority, bar ? 0 : from->least, from->what};
         if (from->interval)
             columns[table.count++] =
                 (struct table_column){from->interval, TABLE_LEFT, from->priority + 4};
@@ -102,7 +125,7 @@ static void put_table(struct out *out, const struct doc_table *t)
     if (t->note_count > 0)
         columns[table.count++] = (struct table_column){"", TABLE_LEFT};
     for (size_t r = 0; r < t->row_count; r++)
-        add_row(&table, t, r);
+        add_row(out, &table, t, r);
     table_print(&table, out);
     for (size_t i = 0; i < t->note_count; i++) {
         struct buf text = {0};
@@ -144,9 +167,11 @@ void out_doc(struct out *out, const struct doc *doc)
             out_wrap(out, 0, block->text);
         else if (block->kind == DOC_ITEM)
             out_bullet(out, block->text);
-        else if (block->kind == DOC_FACT || block->kind == DOC_FIGURE)
+        else if (block->kind == DOC_FIGURE)
             out_row(out, block->text, "%s%s%s", block->more ? block->more : "unknown",
                     block->sub ? ", " : "", block->sub ? block->sub : "");
+        else if (block->kind == DOC_FACT)
+            out_fact(out, block->text, block->more);
         else if (block->kind == DOC_TABLE)
             put_table(out, block->table);
         last = block;

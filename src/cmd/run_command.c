@@ -9,15 +9,7 @@
 #include "base/units.h"
 #include "cmd/run_text.h"
 #include "view/account.h"
-
-#define TREND_SHOWN 0.05 // a smaller change of the step time is not worth a word
-
-static struct units_text seconds(double s)
-{
-    struct units_text out;
-    clock_words((int64_t)(fmin(fmax(s, 0), 9e9) * 1e9), out.s, sizeof out.s);
-    return out;
-}
+#include "view/run_words.h"
 
 static bool whole(const struct run *run)
 {
@@ -94,77 +86,10 @@ static void add_step_times(struct buf *to, const struct out *out, const struct r
 
 // ---- how far to trust it
 
-// Totals that stand beside the steps themselves have no row.
-static const char *total_words(const char *total_from)
-{
-    static const struct {
-        const char *from, *words;
-    } rows[] = {{"log", "announced in the output"},
-                {"arguments", "from the command's arguments"},
-                {"option", "given"},
-                {"time left", "derived from the time left that it prints"}};
-    for (size_t i = 0; total_from && i < sizeof rows / sizeof *rows; i++)
-        if (strcmp(rows[i].from, total_from) == 0)
-            return rows[i].words;
-    return NULL;
-}
-
-static void add_too_late(struct buf *to, const struct run *run)
-{
-    buf_printf(to, "progress (%s) was reported only %s, so only the time was measured",
-               run->progress.source, whole(run) ? "at the end" : "once");
-    if (whole(run))
-        buf_adds(to, ": some bars, such as rich's, are drawn only in a terminal");
-}
-
-// "the step time is not steady: it rose from 380 ms to 520 ms"
-static void add_trend(struct buf *to, const struct run *run, bool unsteady)
-{
-    size_t n = run->step_plot_ms.count, third = n / 3;
-    double first = 0, last = 0;
-    for (size_t i = 0; i < third; i++) {
-        first += run->step_plot_ms.items[i] / (double)third;
-        last += run->step_plot_ms.items[n - 1 - i] / (double)third;
-    }
-    if (third < 2 || !(first > 0) || fabs(last / first - 1) < TREND_SHOWN)
-        return;
-    buf_printf(to, "%s %s from %s to %s", unsteady ? ": it" : "; the step time",
-               last > first ? "rose" : "fell", units_step(first).s, units_step(last).s);
-}
-
-void run_text_progress(const struct run *run, struct buf *to)
-{
-    const struct run_progress *p = &run->progress;
-    const char *total = total_words(p->total_from);
-    if (!p->source)
-        return;
-    if (!run->steps.known) {
-        add_too_late(to, run);
-        return;
-    }
-    buf_printf(to, "%s%s from %s", p->counts ? p->counts : "steps",
-               p->total_from && !total ? " and their total" : "", p->source);
-    if (p->counter)
-        buf_printf(to, " ('%s')", p->counter);
-    if (total)
-        buf_printf(to, ", their total %s", total);
-    for (size_t i = 0; i < p->unseen.count && !whole(run); i++)
-        buf_printf(to, "%s%s", i == 0 ? "; not seen yet, which widens the interval: " : ", ",
-                   p->unseen.items[i]);
-    bool unsteady = p->unsteady.known && p->unsteady.v;
-    if (unsteady)
-        buf_adds(to, "; the step time is not steady");
-    if (unsteady || (p->lengthens.known && p->lengthens.v))
-        add_trend(to, run, unsteady);
-    if (p->lengthens.known && p->lengthens.v && !whole(run))
-        buf_adds(to, "; steps generate answers and take longer as these lengthen: the upper end "
-                     "allows for it");
-}
-
 static void add_ranks(struct buf *to, const struct run *run)
 {
     size_t before = to->len;
-    run_text_ranks(run, to);
+    run_words_ranks(run, to);
     if (to->len > before)
         buf_addc(to, '\n');
 }
@@ -187,32 +112,10 @@ static void add_missing(struct buf *to, const struct run *run)
                  "python-helper'; others: FARE_EVENTS, docs/measuring-a-command.md)\n");
 }
 
-// The earliest check after `after_s`; null: none.
-static const struct run_projection *next_check(const struct run *run, double after_s)
-{
-    const struct run_projection *next = NULL;
-    for (size_t i = 0; i < run->checks.count; i++) {
-        const struct run_projection *c = &run->checks.items[i];
-        if (c->error.known && c->after_s.known && c->after_s.v > after_s &&
-            (!next || c->after_s.v < next->after_s.v))
-            next = c;
-    }
-    return next;
-}
-
-void run_text_checks(const struct run *run, struct buf *to)
-{
-    const struct run_projection *c = NULL;
-    while ((c = next_check(run, c ? c->after_s.v : -1)) != NULL)
-        buf_printf(to, "%s%+.1f %% after %s%s", to->len > 0 ? ", " : "", c->error.v * 100,
-                   seconds(c->after_s.v).s,
-                   c->covered.known && !c->covered.v ? " (outside its interval)" : "");
-}
-
 static void add_checks(struct buf *to, const struct run *run)
 {
     struct buf checks = {0};
-    run_text_checks(run, &checks);
+    run_words_checks(run, &checks);
     if (checks.len > 0)
         buf_printf(to, "its projections on the way were off by %s\n", buf_str(&checks));
     to->failed |= checks.failed;
@@ -237,11 +140,12 @@ static void add_figure(struct buf *to, const struct measure *m, const struct run
     struct buf cost = {0};
     double wall_s = whole(run) ? (double)run->phases.wall_ns.v / 1e9 : p->wall_s.v;
     if (whole(run)) {
-        buf_printf(to, "%s took %s", run->name, seconds(wall_s).s);
+        buf_printf(to, "%s took %s", run->name, units_time(wall_s).s);
     } else if (p->wall_s.known) {
-        buf_printf(to, "the whole training takes %s", seconds(wall_s).s);
+        buf_printf(to, "the whole training takes %s", units_time(wall_s).s);
         if (p->low_s.known && p->high_s.known)
-            buf_printf(to, " (between %s and %s)", seconds(p->low_s.v).s, seconds(p->high_s.v).s);
+            buf_printf(to, " (between %s and %s)", units_time(p->low_s.v).s,
+                       units_time(p->high_s.v).s);
     } else if (run->steps.known && !run->total_steps.known) {
         add_no_total(to, run);
         return;
@@ -269,7 +173,7 @@ static void add_longer(struct buf *to, const struct run *run)
     buf_printf(to,
                "the sample was too short for a narrow interval: sample about %s longer "
                "(--max-time %.0fs) for ±20 %%\n",
-               seconds(p->longer_s.v).s, ceil(until_s / step_s) * step_s);
+               units_time(p->longer_s.v).s, ceil(until_s / step_s) * step_s);
 }
 
 static void add_last(struct buf *to, const struct measure *m, const struct run *run, bool next)
@@ -300,7 +204,7 @@ void run_text_command(const struct out *out, const struct measure *m, bool next)
     add_end(&text, m, run);
     add_speed(&text, run);
     add_step_times(&text, out, run);
-    run_text_progress(run, &text);
+    run_words_progress(run, &text);
     if (run->progress.source)
         buf_addc(&text, '\n');
     add_ranks(&text, run);

@@ -8,8 +8,7 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "cmd/table.h"
-
-#define STRAGGLES 1.05 // times the fastest rank's calculation: worth a word
+#include "view/run_words.h"
 
 // ---- the table
 
@@ -78,68 +77,6 @@ static void epoch_time(char out[24], const struct run *run)
     snprintf(out, 24, "-");
     if (run->epoch_s.known)
         clock_words((int64_t)(run->epoch_s.v * 1e9), out, 24);
-}
-
-void run_text_l1(const struct run *run, struct buf *out)
-{
-    if (run->l1_transfer_ms.known && run->l1_transfer_ms.v > 0)
-        buf_printf(out, "%stransfer %s", out->len > 0 ? ", " : "",
-                   units_step(run->l1_transfer_ms.v).s);
-    if (run->l1_calculation_ms.known)
-        buf_printf(out, "%scalculation %s", out->len > 0 ? ", " : "",
-                   units_step(run->l1_calculation_ms.v).s);
-}
-
-// Where a step's time goes; of a command as far as its exchanges were seen.
-static void add_parts(const struct run *run, struct buf *out)
-{
-    const struct run_parallel *t = &run->parallel;
-    if (run->step_communication_ms.known)
-        buf_printf(out, "; a step: %.3g ms calculation, %.3g communication, %.3g waiting",
-                   run->step_calculation_ms.v, run->step_communication_ms.v,
-                   run->step_waiting_ms.v);
-    else if (t->exchange_ms.known)
-        buf_printf(out,
-                   "; a step: %.3g ms calculation, %.3g communication and waiting, by %lld of the "
-                   "ranks",
-                   run->step_calculation_ms.v, t->exchange_ms.v, (long long)t->ranks_seen.v);
-    else if (t->ranks_seen.known)
-        buf_adds(out, "; communication and waiting are unknown");
-    if (t->slowest_rank.known && t->most_ms.v >= t->least_ms.v * STRAGGLES)
-        buf_printf(out, "; rank %lld is the slowest: %.3g ms of calculation, the fastest %.3g",
-                   (long long)t->slowest_rank.v, t->most_ms.v, t->least_ms.v);
-}
-
-void run_text_ranks(const struct run *run, struct buf *out)
-{
-    if (!run->ranks.known)
-        return;
-    buf_printf(out, "%s", units_count(run->ranks.v, "rank").s);
-    if (run->nodes.known && run->nodes.v > 1)
-        buf_printf(out, " on %s", units_count(run->nodes.v, "machine").s);
-    add_parts(run, out);
-}
-
-void run_text_tokens(const struct run *run, struct buf *out)
-{
-    if (!run->tokens_per_s.known)
-        return;
-    const int64_t memory = run->use.gpu_memory_peak_bytes.known ? run->use.gpu_memory_peak_bytes.v
-                           : run->peak_memory_bytes.known       ? run->peak_memory_bytes.v
-                                                                : 0;
-    buf_printf(out, "%.0f tokens/s", run->tokens_per_s.v);
-    if (run->use.mfu.known)
-        buf_printf(out, ", MFU %.1f %% (operations ÷ time ÷ dense bf16 peak)",
-                   run->use.mfu.v * 100);
-    if (run->use.joules_per_mtoken.known)
-        buf_printf(out, ", %.4g J per million tokens", run->use.joules_per_mtoken.v);
-    if (memory > 0)
-        buf_printf(out, ", %s %s", run->use.gpu_memory_peak_bytes.known ? "GPU memory" : "memory",
-                   units_bytes(memory).s);
-    if (run->step_flops.known && run->step_tokens.known && run->step_tokens.v > 0)
-        buf_printf(out,
-                   "; a token takes %.4g MFLOP: 6 × parameters + 12 × layers × width × context",
-                   run->step_flops.v / (double)run->step_tokens.v / 1e6);
 }
 
 void run_text_table(struct out *out, const struct run *runs, size_t count)
@@ -228,15 +165,15 @@ void run_text_notes(struct out *out, const struct runs *runs, const struct run_p
                     run->projection.wall_s.known ? ", and the whole training's time is a guess"
                                                  : "");
         struct buf why = {0};
-        run_text_tokens(run, &why);
+        run_words_tokens(run, &why);
         if (why.len > 0)
             out_row(out, run->workload, "%s", buf_str(&why));
         buf_reset(&why);
-        run_text_ranks(run, &why);
+        run_words_ranks(run, &why);
         if (why.len > 0)
             out_row(out, run->workload, "%s", buf_str(&why));
         buf_reset(&why);
-        run_text_l1(run, &why);
+        run_words_l1(run, &why);
         if (why.len > 0)
             out_row(out, run->workload, "%s", buf_str(&why));
         buf_reset(&why);

@@ -23,20 +23,6 @@ void run_text_bills(struct out *out, const struct measure *measure);
 // last line has the time, the cost and, with `next`, the command to type next.
 void run_text_command(const struct out *out, const struct measure *measure, bool next);
 
-// Appends where a command's steps and their total come from, and what is not seen yet: "steps and
-// their total from tqdm ('Training')"; nothing if no progress was seen.
-void run_text_progress(const struct run *run, struct buf *out);
-
-// Appends the times of l1's parts: "transfer 70 ms, calculation 190 ms"; nothing for other runs.
-// Tokens per second, share of the peak and energy, of a run with one label per token.
-void run_text_tokens(const struct run *run, struct buf *out);
-void run_text_l1(const struct run *run, struct buf *out);
-// The number of ranks and machines, and where their steps' time went; nothing for one process.
-void run_text_ranks(const struct run *run, struct buf *out);
-
-// Appends how far the projections on the way were off: "-1.2 % after 10 s, +0.1 % after 30 s".
-void run_text_checks(const struct run *run, struct buf *out);
-
 // What more processes gain: a table, and a sentence for each number that does not pay; nothing if
 // all runs have the same. `hour_nano_usd`: the price of this machine; 0: unknown.
 void run_scaling(struct out *out, const struct runs *runs, int64_t hour_nano_usd);

@@ -347,7 +347,7 @@ static int print_run(const struct cmd_call *call, struct ledger *ledger, struct 
         if (rc == 0 && o->common.json)
             rc = print_record(call->out, buf_str(&text), &past, &invoiced, err);
         else if (rc == 0)
-            runs_page(call->out, &run, &past, &invoiced);
+            rc = runs_page(call->out, &run, &past, &invoiced, err);
     }
     record_release(spending_row_fields, &invoiced);
     record_release(past_estimate_fields, &past);

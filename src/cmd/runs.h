@@ -10,6 +10,7 @@
 #include "cmd/values.h"
 #include "ledger/ledger.h"
 #include "record/spending.h"
+#include "render/doc.h"
 
 // The options of all subcommands; each has a table with those it takes.
 struct runs_options {
@@ -98,13 +99,11 @@ void runs_say_added(const struct cmd_call *call, const char *verb, int64_t added
 
 void runs_table(struct out *out, const struct run *runs, size_t count);
 void runs_published_table(struct out *out, const struct run *runs, size_t count);
-void runs_page(struct out *out, const struct run *run, const struct past_estimate *past,
-               const struct spending_row *invoiced);
+int runs_page(struct out *out, const struct run *run, const struct past_estimate *past,
+              const struct spending_row *invoiced, struct err *err) MUST_USE;
 
-// What it cost, and what invoices charged for it.
-void runs_bill_rows(struct out *out, const struct run *run, const struct spending_row *invoiced);
-
-struct units_text runs_seconds(double s); // "12.3 s"
+// What invoices charged for a run.
+void runs_invoiced(struct doc *doc, const struct spending_row *invoiced);
 
 // The text to type for a run: for "20261115T074512Z-3f9a2c81d04e" and "import-3f9a2c81..." the
 // start of the random part, which ledger_find() accepts; otherwise the whole id.
@@ -114,7 +113,7 @@ void runs_short_id(const char *id, struct buf *out);
 // none. `text`: its record.
 int runs_past(struct ledger *ledger, struct market *market, const char *text, const char *id,
               struct past_estimate *out, struct err *err) MUST_USE;
-void runs_past_row(struct out *out, const struct past_estimate *past);
+void runs_estimated(struct doc *doc, const struct past_estimate *past);
 
 // The same for all that `which` selects, with a summary.
 int runs_estimates(const struct cmd_call *call, struct ledger *ledger,
@@ -125,8 +124,5 @@ extern const char *const runs_formats[]; // of --format
 int runs_spending(const struct cmd_call *call, struct ledger *ledger,
                   const struct ledger_filter *filter, struct err *err) MUST_USE;
 int runs_budgets(const struct cmd_call *call, struct err *err) MUST_USE;
-
-// Of a run with --save: its starts.
-void runs_saving(struct out *out, const struct run *run);
 
 #endif

@@ -52,7 +52,7 @@ static void error_words(const struct past_estimate *p, char out[40])
                               : " too high");
 }
 
-void runs_past_row(struct out *out, const struct past_estimate *p)
+void runs_estimated(struct doc *doc, const struct past_estimate *p)
 {
     struct buf id = {0};
     char error[40], more[40] = "";
@@ -62,10 +62,12 @@ void runs_past_row(struct out *out, const struct past_estimate *p)
     runs_short_id(p->from, &id);
     if (p->sources.v > 1)
         snprintf(more, sizeof more, " and %lld more", (long long)p->sources.v - 1);
-    out_row(out, "Estimated", "from run %s on %s%s: %s of training (%s to %s), %s; %s its interval",
-            buf_str(&id), p->source ? p->source : "?", more, runs_seconds(p->time_s.v).s,
-            runs_seconds(p->low_s.v).s, runs_seconds(p->high_s.v).s, error,
-            p->within.v ? "within" : "outside");
+    doc_fact(doc, "Estimated",
+             doc_text(doc, "from run %s on %s%s: %s of training (%s to %s), %s; %s its interval",
+                      buf_str(&id), p->source ? p->source : "?", more, units_time(p->time_s.v).s,
+                      units_time(p->low_s.v).s, units_time(p->high_s.v).s, error,
+                      p->within.v ? "within" : "outside"));
+    doc->failed |= id.failed;
     buf_release(&id);
 }
 
@@ -79,8 +81,8 @@ static void print_table(struct out *out, const struct past_summary *all)
     struct buf id = {0};
     for (size_t i = 0; i < all->estimates.count; i++) {
         const struct past_estimate *p = &all->estimates.items[i];
-        const struct units_text time = runs_seconds(p->time_s.v),
-                                measured = runs_seconds(p->measured_s.v);
+        const struct units_text time = units_time(p->time_s.v),
+                                measured = units_time(p->measured_s.v);
         char error[40];
         runs_short_id(p->run, &id);
         snprintf(error, sizeof error, "%+.0f %%", p->error.v * 100);

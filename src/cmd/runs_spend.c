@@ -47,19 +47,13 @@ int runs_spending(const struct cmd_call *call, struct ledger *ledger,
     return rc;
 }
 
-void runs_bill_rows(struct out *out, const struct run *run, const struct spending_row *i)
+void runs_invoiced(struct doc *doc, const struct spending_row *i)
 {
-    const struct run_spent *spent = &run->spent;
     const int64_t difference = i->difference_usd.nano;
-    if (spent->usd.known && !run->saving.usd.known && spent->usd_per_hour.known && spent->from)
-        out_row(out, "Bill", "%s USD, derived from %s USD an hour (%s)",
-                spending_amount(spent->usd).s, spending_amount(spent->usd_per_hour).s, spent->from);
-    else if (spent->usd.known && !run->saving.usd.known)
-        out_row(out, "Bill", "%s USD", spending_amount(spent->usd).s);
-    if (!i->invoiced_usd.known)
-        return;
     struct buf words = {0};
     char text[MONEY_BYTES];
+    if (!i->invoiced_usd.known)
+        return;
     buf_printf(&words, "%s USD", spending_amount(i->invoiced_usd).s);
     if (!i->difference_usd.known) {
         buf_adds(&words, "; its predicted cost is unknown");
@@ -70,8 +64,7 @@ void runs_bill_rows(struct out *out, const struct run *run, const struct spendin
         buf_printf(&words, ", %s %s than the predicted %s", text, difference < 0 ? "less" : "more",
                    spending_amount(i->predicted_usd).s);
     }
-    out_row(out, "Invoiced", "%s", buf_str(&words));
-    buf_drop(&out->text, &words);
+    doc_fact(doc, "Invoiced", doc_take(doc, &words));
 }
 
 // ---- budgets

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/units.h"
-#include "cmd/run_text.h"
+#include "view/run_words.h"
 #include "cmd/table.h"
 
 enum { RANDOM_SHOWN = 6 };
@@ -95,7 +95,7 @@ static bool whole(const struct run *run, char out[32])
 static void add_row(struct table *table, const char *const *cells, const struct run *run)
 {
     struct buf below = {0};
-    run_text_l1(run, &below);
+    run_words_l1(run, &below);
     table_row(table, OUT_PLAIN, cells, buf_str(&below));
     buf_drop(&table->rows, &below);
 }

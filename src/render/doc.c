@@ -206,6 +206,11 @@ void doc_row(struct doc *doc, enum doc_style style)
         *row = (struct doc_row){.style = style, .marks = t->mark_count, .mark_end = t->mark_count};
 }
 
+static double bar_value(const struct cell *cell)
+{
+    return cell->amount.known ? money_real(cell->amount).v : cell->value.v;
+}
+
 void doc_cell(struct doc *doc, const struct doc_column *column, struct cell cell)
 {
     struct doc_table *t = last_table(doc);
@@ -238,7 +243,7 @@ void doc_cell(struct doc *doc, const struct doc_column *column, struct cell cell
         new->chips[i].text = keep(doc, cell.chips[i].text);
     of->known |= cell_known(new);
     of->currency = new->currency ? new->currency : of->currency;
-    of->most = fmax(of->most, money_real(new->amount).v);
+    of->most = fmax(of->most, bar_value(new));
 }
 
 void doc_note(struct doc *doc, const char *text, const char *hint)

@@ -49,7 +49,7 @@ enum cell_kind {
     CELL_SCORE,   // four: "25.31"
     CELL_AMOUNT,  // of money: "0.0546"
     CELL_DATE,    // a text that stands with the figures; on a terminal without its `sub`
-    CELL_BAR,     // `amount` to the scale of its column; on pages only
+    CELL_BAR,     // `amount`, or on a terminal `value`, to the scale of its column
     CELL_RUG,     // many amounts as a strip; on pages only
 };
 
@@ -94,7 +94,7 @@ static inline struct cell cell_count(struct maybe_int count)
 }
 
 bool cell_known(const struct cell *cell);
-bool cell_drawn(enum cell_kind kind); // on pages only
+bool cell_drawn(enum cell_kind kind); // not in words
 
 // Appends the figure as people read it; "-" if unknown.
 void cell_words(const struct cell *cell, struct buf *out);
@@ -116,7 +116,8 @@ struct doc_column {
     const char *what;  // (optional) on a terminal, after an interval or a figure that stands below
                        // the row; null: it does not
     int priority;      // 0: never left out; else the highest goes first, and a phone shows none
-    int least;         // on a terminal: may be shortened to this width; 0: may not
+    int least;         // on a terminal: may be shortened to this width; 0: may not. Of a bar its
+                       // width; 0: it is not drawn there
     const char *interval; // (optional) on a terminal, intervals have a column of their own with
                           // this head, the next to be left out
     const char *joined;   // (optional) a column on a terminal only: elsewhere it stands, after this
@@ -126,7 +127,7 @@ struct doc_column {
     enum cell_kind kind;
     bool known;           // some cell is: else the column is left out
     const char *currency; // of some cell
-    double most;          // the largest amount
+    double most;          // the largest amount, or value of a bar
 };
 
 enum doc_role {

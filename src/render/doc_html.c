@@ -64,7 +64,7 @@ static void put_cell(struct buf *out, const struct doc_table *t, size_t row, siz
         cell_local(cell, &words);
         buf_printf(&words, " %s", cell->currency);
     }
-    if (cell->kind == CELL_BAR && cell->amount.known)
+    if (cell->kind == CELL_BAR && (cell->amount.known || cell->value.known))
         part_bar(out, &cell->bar, column->most * BEYOND / 2, cell->text);
     else if (cell->kind == CELL_RUG)
         part_rug(out, cell->rug);

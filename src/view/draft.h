@@ -95,9 +95,6 @@ struct plot_figures {
 struct plot_figures plot_use_series(struct draft *d, const struct run *run, enum plot_use use,
                                     double times, const char *name);
 
-// Adds a run to the page's: its figures and where they are from.
-int page_run_add(struct page *page, const struct run *run, struct err *err) MUST_USE;
-
 // Sets the date of today and the version of fare.
 int page_made(char **made, char **program, struct err *err) MUST_USE;
 

@@ -25,9 +25,9 @@ void html_compare(struct buf *out, const struct page *page, size_t number, int l
 enum { COLUMNS_MOST = 4, VALUES_MOST = 6, RUNS_MOST = 200, VALUE_BYTES = 160 };
 
 // Not what differs in any case.
-static bool is_setting(const char *what)
+static bool is_setting(const struct page_fact *fact)
 {
-    return strcmp(what, "run") != 0 && strcmp(what, "started") != 0 && strcmp(what, "source") != 0;
+    return !fact->measured.v && strcmp(fact->what, "Source") != 0;
 }
 
 static const char *value_of(const struct page_run *run, const char *what)
@@ -203,8 +203,9 @@ void html_differences(struct buf *out, const struct page *page, int level)
     html_heading(out, level, "What differs");
     for (size_t r = 0; r < page->runs.count; r++)
         for (size_t i = 0; i < page->runs.items[r].facts.count; i++) {
-            const char *what = page->runs.items[r].facts.items[i].what;
-            bool seen = !is_setting(what) || !differs(page, what);
+            const struct page_fact *fact = &page->runs.items[r].facts.items[i];
+            const char *what = fact->what;
+            bool seen = !is_setting(fact) || !differs(page, what);
             for (size_t k = 0; k < r && !seen; k++)
                 seen = *value_of(&page->runs.items[k], what) != '\0';
             if (seen)

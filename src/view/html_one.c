@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "advise/verdict_words.h"
-#include "base/clock.h"
 #include "base/units.h"
 #include "bill/bill.h"
 #include "view/html.h"
+#include "view/run.h"
 #include "render/markup.h"
 #include "render/part.h"
 #include "render/scale.h"
@@ -132,6 +132,7 @@ static void verdict(struct buf *out, const struct page *page, const struct page_
 void html_one_head(struct buf *out, const struct page *page)
 {
     const struct page_run *run = &page->runs.items[0];
+    struct doc doc = {0};
     buf_adds(out, "<p>");
     part_state(out, run->ended);
     buf_addc(out, ' ');
@@ -142,13 +143,11 @@ void html_one_head(struct buf *out, const struct page *page)
         part_chip(out, PART_WAIT, "noisy");
     }
     markup_in(out, " <span class=\"mute\">", run->id, "</span></p>\n");
-    if (run->problem)
-        html_paragraph(out, "", run->problem);
     stats(out, page, run);
     verdict(out, page, run);
-    for (size_t i = 0; i < run->taints.count; i++)
-        markup_in(out, i ? "; " : "<p>Noisy: ", run->taints.items[i],
-                  i + 1 < run->taints.count ? "" : ".</p>\n");
+    view_run_doubts(&doc, run);
+    doc_html(out, &doc, 2);
+    doc_release(&doc);
 }
 
 static const struct plot *plot_of(const struct page *page, const char *kind, size_t *number)
@@ -199,68 +198,36 @@ static void elsewhere(struct buf *out, const struct page *page)
     buf_adds(out, "</section>\n");
 }
 
+static void section(struct buf *out, const char *id, struct doc *doc)
+{
+    if (doc->count > 0) {
+        buf_printf(out, "<section id=\"%s\">\n", id);
+        doc_html(out, doc, 2);
+        buf_adds(out, "</section>\n");
+    }
+    doc_release(doc);
+}
+
+static void figures(struct buf *out, const struct page_run *run)
+{
+    struct doc doc = {0};
+    doc_heading(&doc, 0, "Figures");
+    view_run_figures(&doc, run);
+    section(out, "figures", &doc);
+}
+
 static void provenance(struct buf *out, const struct page_run *run)
 {
-    static const struct html_column columns[] = {{"what", ""}, {"value", "long"}};
+    struct doc doc = {0};
     buf_adds(out, "<section id=\"again\">\n");
     html_heading(out, 2, "Do it again");
     if (run->again)
         part_command(out, run->again);
     else
         html_paragraph(out, "", "The command line of this run is not known.");
-    buf_adds(out, "<details><summary>Where these figures are from</summary>\n");
-    html_begin_table(out, "Where these figures are from");
-    html_table_head(out, columns, 2);
-    for (size_t i = 0; i < run->facts.count; i++) {
-        buf_adds(out, "<tr>");
-        html_cell(out, "", run->facts.items[i].what);
-        html_cell(out, "long", run->facts.items[i].value);
-        buf_adds(out, "</tr>\n");
-    }
-    html_end_table(out);
-    buf_adds(out, "</details>\n</section>\n");
-}
-
-static const char *seconds(struct maybe_real s, char out[48])
-{
-    if (!s.known || !(s.v >= 0 && s.v < 9e9))
-        return NULL;
-    clock_words((int64_t)(s.v * 1e9), out, 48);
-    return out;
-}
-
-// A job that was saved: every machine it ran on.
-static void starts(struct buf *out, const struct page_run *run)
-{
-    static const struct html_column columns[] = {
-        {"start", "num"}, {"began", "long"},   {"machine", ""}, {"time", "num"},
-        {"ended", ""},    {"steps saved", ""}, {"lost", "num"}, {"USD", "num"}};
-    if (run->starts.count == 0)
-        return;
-    buf_adds(out, "<section id=\"starts\">\n");
-    html_heading(out, 2, "All its starts");
-    html_paragraph(out, "", run->starts_words);
-    html_begin_table(out, "All its starts");
-    html_table_head(out, columns, sizeof columns / sizeof *columns);
-    for (size_t i = 0; i < run->starts.count; i++) {
-        const struct page_start *s = &run->starts.items[i];
-        char number[24], steps[64] = "", time[48], lost[48];
-        snprintf(number, sizeof number, "%lld", (long long)s->number.v);
-        if (s->saved_step.known)
-            snprintf(steps, sizeof steps, "%lld to %lld", (long long)s->from_step.v,
-                     (long long)s->saved_step.v);
-        buf_adds(out, "<tr>");
-        html_cell(out, "num", number);
-        html_cell(out, "long", s->began);
-        html_cell(out, "", s->machine);
-        html_cell(out, "num", seconds(s->time_s, time));
-        html_cell(out, "", s->ended);
-        html_cell(out, "", steps);
-        html_cell(out, "num", seconds(s->lost_s, lost));
-        html_cell(out, "num", money_exact(s->usd).s);
-        buf_adds(out, "</tr>\n");
-    }
-    html_end_table(out);
+    view_run_settings(&doc, run);
+    doc_html(out, &doc, 2);
+    doc_release(&doc);
     buf_adds(out, "</section>\n");
 }
 
@@ -292,10 +259,12 @@ static bool any_offer(const struct page *page)
 void html_one_body(struct buf *out, const struct page *page)
 {
     const char *next = "</div>\n<div>\n";
+    struct doc starts = {0};
     bool offers = any_offer(page); // their table takes the right column; without it, the timeline
     buf_adds(out, "<div class=\"cols\">\n<div>\n");
     show_plot(out, page, "phases");
     show_plot(out, page, "account");
+    figures(out, &page->runs.items[0]);
     if (!offers) {
         elsewhere(out, page);
         provenance(out, &page->runs.items[0]);
@@ -309,7 +278,8 @@ void html_one_body(struct buf *out, const struct page *page)
         elsewhere(out, page);
     }
     buf_adds(out, "</div>\n</div>\n");
-    starts(out, &page->runs.items[0]);
+    view_run_starts(&starts, &page->runs.items[0]);
+    section(out, "starts", &starts);
     if (offers)
         provenance(out, &page->runs.items[0]);
 }

@@ -12,6 +12,7 @@
 #include "record/read.h"
 #include "view/draft.h"
 #include "view/focus.h"
+#include "view/run.h"
 #include "view/verdict.h"
 #include "version.h"
 

@@ -8,6 +8,7 @@
 
 #include "base/units.h"
 #include "view/draft.h"
+#include "view/run.h"
 #include "render/scale.h"
 
 static const char *name_of(const struct run *run)
@@ -29,39 +30,35 @@ static bool is_running(const struct run *run)
 
 static void plot_phases(struct draft *d, const struct run *run)
 {
-    const struct run_phases *p = &run->phases;
-    const struct {
-        const char *name;
-        double s;
-    } parts[] = {
-        {"set-up", seconds(p->setup_ns)},         {"loading kernels", seconds(p->kernels_ns)},
-        {"loading data", seconds(p->load_ns)},    {"copying to the device", seconds(p->device_ns)},
-        {"warm-up steps", seconds(p->warmup_ns)}, {"training steps", seconds(p->train_ns)},
-        {"evaluations", seconds(p->evaluate_ns)}, {"checkpoints", seconds(p->checkpoint_ns)}};
-    enum { PARTS = sizeof parts / sizeof *parts, STARTUP = 4, SMALL = 200 };
-    double wall = seconds(p->wall_ns), other = seconds(p->idle_ns), startup = 0;
-    double steps = parts[4].s + parts[5].s;
+    enum { SMALL = 200 };
+    struct run_part parts[RUN_PARTS];
+    double s[RUN_PARTS], other = 0, before = 0;
+    bool shown[RUN_PARTS];
+    double wall = seconds(run->phases.wall_ns);
+    double steps = seconds(run->phases.warmup_ns) + seconds(run->phases.train_ns);
     char words[SCALE_LABEL];
     if (!(wall > 0) || !(steps > 0))
         return;
-    for (size_t i = 0; i < STARTUP; i++)
-        startup += parts[i].s;
+    run_parts(run, parts);
+    for (size_t i = 0; i < RUN_PARTS; i++) {
+        s[i] = seconds(parts[i].ns);
+        before += i < RUN_PARTS_BEFORE ? s[i] : 0;
+        shown[i] = s[i] * SMALL >= wall && i != RUN_IDLE;
+        other += shown[i] ? 0 : s[i];
+    }
     scale_words("s", wall, words);
-    for (size_t i = 0; i < PARTS; i++)
-        other += parts[i].s * SMALL < wall ? parts[i].s : 0;
     draft_plot(d, "phases", "Where the time went", NULL);
     draft_print(d, &d->plot->says, "This run from its start %s, as measured.%s",
                 is_running(run) ? "until now" : "to its end",
                 other * SMALL >= wall ? " Parts of under half a percent are in 'other'." : "");
     draft_panel(d, NULL, "stack", AXIS("", ""), AXIS("time", "s"));
     draft_print(d, &d->panel->title, "%.80s spent %.0f %% of its %s on steps, %.0f %% before them",
-                name_of(run), 100 * steps / wall, words, 100 * startup / wall);
-    for (size_t i = 0; i < PARTS; i++) {
-        if (parts[i].s * SMALL < wall)
-            continue;
-        draft_series(d, parts[i].name);
-        draft_bar(d, parts[i].name, some_real(parts[i].s));
-    }
+                name_of(run), 100 * steps / wall, words, 100 * before / wall);
+    for (size_t i = 0; i < RUN_PARTS; i++)
+        if (shown[i]) {
+            draft_series(d, parts[i].name);
+            draft_bar(d, parts[i].name, some_real(s[i]));
+        }
     if (other * SMALL >= wall) {
         draft_series(d, "other");
         draft_bar(d, "other", some_real(other));

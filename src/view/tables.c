@@ -11,6 +11,7 @@
 #include "base/units.h"
 #include "view/compare.h"
 #include "view/quote.h"
+#include "view/run.h"
 
 // ---- a plot's figures
 
@@ -155,6 +156,20 @@ static void markdown_compare(struct buf *out, const struct compare *compare)
     doc_release(&doc);
 }
 
+// A run by itself.
+static void markdown_run(struct buf *out, const struct page_run *run)
+{
+    struct doc doc = {0};
+    doc_heading(&doc, 0, "Figures");
+    view_run_doubts(&doc, run);
+    view_run_figures(&doc, run);
+    view_run_starts(&doc, run);
+    view_run_settings(&doc, run);
+    doc_fact(&doc, "Again", run->again);
+    doc_markdown(out, &doc, 2);
+    doc_release(&doc);
+}
+
 void page_markdown(struct buf *out, const struct page *page)
 {
     buf_adds(out, "# ");
@@ -164,6 +179,8 @@ void page_markdown(struct buf *out, const struct page *page)
         markdown_text(out, page->verdict.items[i]);
         buf_adds(out, i + 1 < page->verdict.count ? " " : "\n");
     }
+    if (page->runs.count == 1)
+        markdown_run(out, &page->runs.items[0]);
     means_markdown(out, &page->means);
     markdown_compare(out, &page->compare);
     for (size_t i = 0; i < page->quotes.count; i++)

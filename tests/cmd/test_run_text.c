@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cmd/run_text.h"
+#include "view/run_words.h"
 
 static const struct run_plan plan = {.max_s = 60, .within = 0.02};
 
@@ -157,7 +158,7 @@ static void it_saturates_only_where_a_larger_batch_was_tried(void **state)
 static void says_progress(const struct run *run, const char *expected)
 {
     struct buf text = {0};
-    run_text_progress(run, &text);
+    run_words_progress(run, &text);
     assert_string_equal(buf_str(&text), expected);
     buf_release(&text);
 }

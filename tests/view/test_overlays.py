@@ -119,22 +119,22 @@ def heading(text):
 
 
 page = page_of(A["id"], B["id"], "--ledger", two)
-report("two runs: only what differs, piece by piece", differences(page) == {"libraries": ["torch 2.9", "torch 2.8"]}, differences(page))
+report("two runs: only what differs, piece by piece", differences(page) == {"Software": ["torch 2.9", "torch 2.8"]}, differences(page))
 report("two runs: the title has the ratios, base first",
        heading(page) == "cnn: slow + fare takes 1.4 times the time and 1.4 times the cost of fast + fare", heading(page))
 batch = trained(5, "fast", 10, [2.0, 1.0], batch=256)
 page = page_of(A["id"], batch["id"], "--ledger", ledger("batch", [A, batch]))
-report("another batch is among the differences", differences(page).get("training") == ["batch 128", "batch 256"], differences(page))
+report("another batch is among the differences", differences(page).get("Training") == ["batch 128", "batch 256"], differences(page))
 same = dict(A, id=A["id"].replace("T000001Z", "T000009Z"))
 page = page_of(A["id"], same["id"], "--ledger", ledger("same", [A, same]))
 report("two alike: nothing differs", "Nothing that was recorded" in page and differences(page) == {}, differences(page))
 many = [trained(10 + i, f"box-{i}", 10 + i, [2.0, 1.0 + i], batch=128 if i % 3 else 64, seed=1) for i in range(6)]
 page = page_of("--ledger", ledger("many", many))
-report("many runs: each value with its runs", differences(page).get("training") == ["batch 128 (4\u00a0runs); batch 64 (2\u00a0runs)"], differences(page))
+report("many runs: each value with its runs", differences(page).get("Training") == ["batch 128 (4\u00a0runs); batch 64 (2\u00a0runs)"], differences(page))
 for i, run in enumerate(many):
     run["seed"] = i
 page = page_of("--ledger", ledger("seeds", many))
-report("many runs: what each has of its own is not listed", differences(page).get("training") == ["different in each run"], differences(page))
+report("many runs: what each has of its own is not listed", differences(page).get("Training") == ["different in each run"], differences(page))
 report("many runs: who is ahead", heading(page).startswith("cnn: box-0 + fare") and "is the fastest" in heading(page), heading(page))
 sampled = [trained(30 + i, f"m-{i}", 10, [2.0, 1.0], full=False, ended="sampled", projection={"wall_s": 100 + i, "low_s": 90, "high_s": 112})
            for i in range(2)]
