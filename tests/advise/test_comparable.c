@@ -43,9 +43,8 @@ static void check(const char *first, const char *second, enum comparable verdict
     record_release(run_fields, &b);
 }
 
-static void one_difference(void **state)
+TEST(one_difference)
 {
-    (void)state;
     check(BASE, BASE, COMPARABLE_SAME, "");
     check(BASE, BASE ",\"machine\":{\"gpu\":\"other\"},\"framework\":\"pytorch\",\"seed\":2",
           COMPARABLE_SAME, "");
@@ -101,9 +100,8 @@ static void one_difference(void **state)
 }
 
 // Of two recipes only what differs is said.
-static void recipes(void **state)
+TEST(recipes)
 {
-    (void)state;
     const char *rest = "rho=0.9 decay=0";
     const struct {
         const char *a, *b, *says;
@@ -134,9 +132,8 @@ static void recipes(void **state)
 
 // The published comparison of 2017: CuDNNLSTM against plain LSTMs with hard-sigmoid gates is not
 // the same computation, "and a comparison has to say so".
-static void gates(void **state)
+TEST(gates)
 {
-    (void)state;
     const char *cudnn = BASE ",\"labels\":[{\"key\":\"gates\",\"value\":\"sigmoid\"}]";
     const char *plain = BASE ",\"labels\":[{\"key\":\"gates\",\"value\":\"hard sigmoid\"}]";
     check(cudnn, plain, COMPARABLE_NOTED, "not the same computation");
@@ -149,9 +146,8 @@ static void gates(void **state)
 #define ROWS(n)         "\"labels\":[{\"key\":\"data_rows\",\"value\":\"" n "\"}]"
 
 // The published set has 1,578,627 tweets, of which a script may have held out some.
-static void amounts(void **state)
+TEST(amounts)
 {
-    (void)state;
     check(TWEETS(ROWS("1578627")), TWEETS("\"data\":{\"train_samples\":100000}"), COMPARABLE_NOT,
           "different amounts of data");
     check(TWEETS(ROWS("1578627")), TWEETS("\"data\":{\"train_samples\":1578627}"), COMPARABLE_SAME,
@@ -173,9 +169,8 @@ static void amounts(void **state)
     check(TWEETS(ROWS("many")), TWEETS("\"data\":{\"train_samples\":100000}"), COMPARABLE_SAME, "");
 }
 
-static void commands(void **state)
+TEST(commands)
 {
-    (void)state;
     check("\"command\":[\"a\",\"b\"]", "\"command\":[\"a\",\"b\"]", COMPARABLE_SAME, "");
     check("\"command\":[\"a\",\"b\"]", "\"command\":[\"a\"]", COMPARABLE_NOT, "commands differ");
     // The interpreter may lie elsewhere and be another version; the script and its arguments not.
@@ -192,18 +187,8 @@ static void commands(void **state)
 }
 
 // What speaks against it comes before the notes, however they were found.
-static void order(void **state)
+TEST(order)
 {
-    (void)state;
     check(BASE, "\"workload\":\"mlp\",\"batch\":3,\"data\":{\"made\":true}", COMPARABLE_NOT,
           "generated data");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_difference), cmocka_unit_test(recipes), cmocka_unit_test(gates),
-        cmocka_unit_test(commands),       cmocka_unit_test(order),   cmocka_unit_test(amounts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

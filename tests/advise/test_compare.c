@@ -41,9 +41,8 @@ static bool says(char *const *items, size_t count, const char *text)
 
 // The accuracy of several runs: 0.5 and 0.7 are 0.6 ± 12.706 × 0.1, cut at 0 and 1. A sample's is
 // its own, and that is said.
-static void accuracy(void **state)
+TEST(accuracy)
 {
-    (void)state;
     const char *const texts[] = {
         RUN("1-a", "A", "fare", "\"test_accuracy\":0.5,\"use\":{\"gpu_percent\":80}," FULL("1000")),
         RUN("2-a", "A", "fare", "\"test_accuracy\":0.7,\"use\":{\"gpu_percent\":80}," FULL("1000")),
@@ -71,9 +70,8 @@ static void accuracy(void **state)
 }
 
 // The runs of test_difference.c, as seconds.
-static void several_runs(void **state)
+TEST(several_runs)
 {
-    (void)state;
     const char *const texts[] = {RUN("a1", "A", "fare", FULL("10000000000") "," PRICE),
                                  RUN("a2", "A", "fare", FULL("10400000000") "," PRICE),
                                  RUN("b1", "B", "fare", FULL("11000000000") "," PRICE),
@@ -113,9 +111,8 @@ static void several_runs(void **state)
     record_release(compare_fields, &c);
 }
 
-static void one_projection(void **state)
+TEST(one_projection)
 {
-    (void)state;
     const char *const texts[] = {
         RUN("p", "P", "fare", SAMPLED("\"wall_s\":100,\"low_s\":95,\"high_s\":106") "," PRICE),
         RUN("q", "Q", "fare", SAMPLED("\"wall_s\":120,\"low_s\":114,\"high_s\":126") "," PRICE),
@@ -147,9 +144,8 @@ static void one_projection(void **state)
     "\"machine\":{\"name\":\"" provider "\",\"provider\":\"" provider "\"},\"workload\":\"mlp\","  \
     "\"framework\":\"x\",\"full\":true,\"phases\":{\"wall_ns\":41500000000}"
 
-static void rules(void **state)
+TEST(rules)
 {
-    (void)state;
     const char *const texts[] = {
         "{\"id\":\"1\"," AT("gcp") "," PRICE ",\"started\":\"2017-11-14T00:00:00Z\"}",
         "{\"id\":\"2\"," AT("softlayer") "," PRICE ",\"started\":\"2017-11-14T00:00:00Z\"}",
@@ -179,9 +175,8 @@ static void rules(void **state)
     record_release(compare_fields, &c);
 }
 
-static void prices(void **state)
+TEST(prices)
 {
-    (void)state;
     const char *const texts[] = {
         RUN("1-a", "A", "x", FULL("10000000000") "," PRICE),
         RUN("1-b", "B", "x", FULL("10000000000") "," PRICE),
@@ -231,9 +226,8 @@ static void prices(void **state)
     }
 }
 
-static void odd_times(void **state)
+TEST(odd_times)
 {
-    (void)state;
     const char *const texts[] = {
         RUN("1-a", "base", "x", FULL("10000000000") "," PRICE),
         RUN("1-b", "zero", "x", FULL("0") "," PRICE),
@@ -274,9 +268,8 @@ static void odd_times(void **state)
     record_release(compare_fields, &c);
 }
 
-static void apart_and_notes(void **state)
+TEST(apart_and_notes)
 {
-    (void)state;
     const char *const texts[] = {
         RUN("1-a", "A", "x", "\"parameters\":10," FULL("1000")),
         RUN("1-b", "B", "x", "\"parameters\":11," FULL("1000")),
@@ -322,9 +315,8 @@ static void apart_and_notes(void **state)
 
 // 195 to 205 s against 114 to 126 s would be slower with over 99 % confidence, but something else
 // ran on that machine. Nothing that is noisy or stopped is the fastest or cheapest.
-static void noisy_and_stopped(void **state)
+TEST(noisy_and_stopped)
 {
-    (void)state;
     const char *const texts[] = {
         RUN("1-p", "P", "fare", BETWEEN("95", "100", "106")),
         RUN("1-q", "Q", "fare", BETWEEN("114", "120", "126")),
@@ -363,9 +355,8 @@ static void noisy_and_stopped(void **state)
 }
 
 // One set under two names is one row; another set under the same name is not beside it.
-static void data_by_checksum(void **state)
+TEST(data_by_checksum)
 {
-    (void)state;
 #define ON_DATA(id, name, sha)                                                                     \
     RUN(id, "A", "fare", "\"data\":{\"name\":\"" name "\",\"identity\":\"" sha "\"}," FULL("1000"))
     const char *const texts[] = {ON_DATA("1-a", "mnist", "440f"),
@@ -382,9 +373,8 @@ static void data_by_checksum(void **state)
     record_release(compare_fields, &c);
 }
 
-static void base_errors(void **state)
+TEST(base_errors)
 {
-    (void)state;
     const char *const texts[] = {RUN("1111-a", "k80", "tensorflow", FULL("1000")),
                                  RUN("1111-b", "k80", "cntk", FULL("1000")),
                                  RUN("2222-c", "p100 (new)", "cntk", FULL("1000")), NULL};
@@ -426,9 +416,8 @@ static void base_errors(void **state)
     assert_string_equal(date.text, "--date: 'yesterday' is not a date");
 }
 
-static void chosen_base(void **state)
+TEST(chosen_base)
 {
-    (void)state;
 #define ON(id, workload, machine, started)                                                         \
     "{\"id\":\"" id "\",\"workload\":\"" workload                                                  \
     "\",\"framework\":\"x\",\"machine\":{\"name\":\"" machine "\"},\"started\":\"" started         \
@@ -455,9 +444,8 @@ static void chosen_base(void **state)
     record_release(compare_fields, &c);
 }
 
-static void words(void **state)
+TEST(words)
 {
-    (void)state;
     const char *const texts[] = {
         RUN("1111-a", "k80", "x", FULL("1000") ",\"labels\":[{\"key\":\"v\",\"value\":\"1\"}]"),
         RUN("2222-b", "k80", "x", FULL("1100") ",\"labels\":[{\"key\":\"v\",\"value\":\"2\"}]"),
@@ -498,9 +486,8 @@ static void words(void **state)
     record_release(compare_fields, &c);
 }
 
-static void bad_record(void **state)
+TEST(bad_record)
 {
-    (void)state;
     struct err err = {0};
     struct compare c = {0};
     const char *const texts[] = {"{\"id\":1}", NULL};
@@ -509,18 +496,4 @@ static void bad_record(void **state)
     good(&prorated, (const char *const[]){"{}", "{\"name\":\"n\"}", NULL}, &c);
     assert_int_equal(c.workloads.count, 2);
     record_release(compare_fields, &c);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(several_runs),     cmocka_unit_test(accuracy),
-        cmocka_unit_test(one_projection),   cmocka_unit_test(rules),
-        cmocka_unit_test(prices),           cmocka_unit_test(odd_times),
-        cmocka_unit_test(apart_and_notes),  cmocka_unit_test(base_errors),
-        cmocka_unit_test(chosen_base),      cmocka_unit_test(words),
-        cmocka_unit_test(bad_record),       cmocka_unit_test(noisy_and_stopped),
-        cmocka_unit_test(data_by_checksum),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

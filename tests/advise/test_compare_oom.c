@@ -17,9 +17,8 @@ static const char *const texts[] = {
     "\"phases\":{\"wall_ns\":5}}",
     NULL};
 
-static void comparison(void **state)
+TEST(comparison)
 {
-    (void)state;
     const char *prices[] = {"p100=1.46"}, *words[] = {"x", "7777"};
     const struct compare_options options = {
         .base = "1111",
@@ -36,9 +35,8 @@ static void comparison(void **state)
     }
 }
 
-static void tables(void **state)
+TEST(tables)
 {
-    (void)state;
     const struct compare_options options = {.pricing = {.prorated = true}};
     struct compare c = {0};
     struct err why = {0};
@@ -66,10 +64,4 @@ static void tables(void **state)
             OOM_EXPECT(rc, &err);
         }
     record_release(compare_fields, &c);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(comparison), cmocka_unit_test(tables)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

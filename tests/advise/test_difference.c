@@ -35,24 +35,21 @@ static void check(const struct measured *a, size_t na, const struct measured *b,
 
 #define RUNS(x) x, sizeof x / sizeof *x
 
-static void welch(void **state)
+TEST(welch)
 {
-    (void)state;
     check(RUNS(A), RUNS(B), 0.886363636364, 0.814166852314, 0.964962517984, 2 * 0.990001460609 - 1);
     check(RUNS(A), RUNS(C), 0.994243421053, 0.951012002143, 1.03944006814, 2 * 0.624706536244 - 1);
 }
 
-static void projections(void **state)
+TEST(projections)
 {
-    (void)state;
     check(RUNS(P), RUNS(Q), 0.833333333333, 0.773740902644, 0.897515488805, 2 * 0.9999992683 - 1);
     check(RUNS(R), RUNS(B), 0.967741935484, 0.895196082521, 1.04616683649, 2 * 0.8216351537 - 1);
     check(RUNS(S), RUNS(A), 0.893300248139, 0.801656926968, 0.995419993866, 2 * 0.979470859433 - 1);
 }
 
-static void interval(void **state)
+TEST(interval)
 {
-    (void)state;
     struct figure e;
     figure_of(RUNS(A), &e);
     struct stats_interval i = figure_interval(&e);
@@ -64,9 +61,8 @@ static void interval(void **state)
     assert_true(fabs(e.error - log(111.0 / 90) / (2 * 1.959963984540054)) < 1e-12);
 }
 
-static void not_judged(void **state)
+TEST(not_judged)
 {
-    (void)state;
     struct figure one, other;
     struct difference d;
     const struct measured single[] = {{5}}, zero[] = {{0}}, zeros[] = {{0}, {0}},
@@ -89,9 +85,8 @@ static void not_judged(void **state)
     assert_false(one.judged);
 }
 
-static void to_the_last_digit(void **state)
+TEST(to_the_last_digit)
 {
-    (void)state;
     struct figure x, y;
     struct difference d;
     const struct measured sixty[] = {{60}, {60}}, seventy[] = {{70}, {70}, {70}};
@@ -101,16 +96,4 @@ static void to_the_last_digit(void **state)
     assert_true(d.judged && d.confidence >= 1 && d.low == d.high);
     difference_of(&x, &x, &d);
     assert_true(d.judged && d.confidence <= 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(welch),
-        cmocka_unit_test(projections),
-        cmocka_unit_test(interval),
-        cmocka_unit_test(not_judged),
-        cmocka_unit_test(to_the_last_digit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,9 +49,8 @@ static void assert_sentence(const char *first, const char *second, const char *s
     record_release(compare_fields, &compare);
 }
 
-static void sentences(void **state)
+TEST(sentences)
 {
-    (void)state;
     struct estimate_tables *tables;
     struct devices *devices;
     struct err err = {0};
@@ -90,10 +89,4 @@ static void sentences(void **state)
     assert_sentence(A, GPU_RUN("b", "NVIDIA X9000", "35", "50000000000"), "");
     estimate_tables_close(tables);
     devices_close(devices);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(sentences)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,9 +42,8 @@ static int look_back(struct market *market, const struct estimate_tables *tables
     return rc;
 }
 
-static void past_estimates(void **state)
+TEST(past_estimates)
 {
-    (void)state;
     struct market *market;
     struct estimate_tables *tables;
     struct err none = {0};
@@ -61,10 +60,4 @@ static void past_estimates(void **state)
     }
     estimate_tables_close(tables);
     market_close(market);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(past_estimates)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,18 +68,16 @@ static void check(const struct line *lines, size_t count, const char *expected)
         name, total, low, high, NULL, NULL, true, false                                            \
     }
 
-static void by_the_expected_bill(void **state)
+TEST(by_the_expected_bill)
 {
-    (void)state;
     // No intervals overlap: plainly by the middle.
     CHECK("e1 m1 e2 m2 e3", MEASURED("m1", "3", "2.9", "3.1"), MEASURED("m2", "5", NULL, NULL),
           ESTIMATE("e3", "7", "6", "8"), ESTIMATE("e1", "1", "0.5", "2"),
           ESTIMATE("e2", "4", "3.5", "4.5"));
 }
 
-static void a_measured_one_first(void **state)
+TEST(a_measured_one_first)
 {
-    (void)state;
     // 2 (1 to 3) overlaps 3 (2.9 to 3.1): behind it, though cheaper at the middle.
     CHECK("m e", ESTIMATE("e", "2", "1", "3"), MEASURED("m", "3", "2.9", "3.1"));
     // 2 (1 to 2.9) touches it: that counts as overlapping.
@@ -93,9 +91,8 @@ static void a_measured_one_first(void **state)
     CHECK("m e", ESTIMATE("e", "3", "3", "3"), MEASURED("m", "3", NULL, NULL));
 }
 
-static void behind_the_last_that_overlaps(void **state)
+TEST(behind_the_last_that_overlaps)
 {
-    (void)state;
     // A rough 2 (0.2 to 20) overlaps 1, 5 and 18, not 30.
     CHECK("m1 m5 m18 e m30", ESTIMATE("e", "2", "0.2", "20"), MEASURED("m1", "1", NULL, NULL),
           MEASURED("m5", "5", NULL, NULL), MEASURED("m18", "18", NULL, NULL),
@@ -108,9 +105,8 @@ static void behind_the_last_that_overlaps(void **state)
           ESTIMATE("s", "3.5", "3.4", "3.6"), MEASURED("m", "5", NULL, NULL));
 }
 
-static void with_all_that_is_ranked(void **state)
+TEST(with_all_that_is_ranked)
 {
-    (void)state;
     // Incomplete ones last, measured ones first among them.
     CHECK("e m hm he", {"he", "1", "0.5", "4", NULL, NULL, true, true},
           {"hm", "2", NULL, NULL, NULL, NULL, false, true}, ESTIMATE("e", "3", "3", "4"),
@@ -120,15 +116,4 @@ static void with_all_that_is_ranked(void **state)
     // Waiting counts: 1 (0.9 to 1.1) and 4 of waiting are 5 (4.9 to 5.1).
     CHECK("m e", {"e", "1", "0.9", "1.1", NULL, "4", true, false},
           MEASURED("m", "4.5", NULL, NULL));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(by_the_expected_bill),
-        cmocka_unit_test(a_measured_one_first),
-        cmocka_unit_test(behind_the_last_that_overlaps),
-        cmocka_unit_test(with_all_that_is_ranked),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

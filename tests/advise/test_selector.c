@@ -12,9 +12,8 @@ static const char record[] =
     "\"instance_type\":\"n1-highcpu-32\",\"cpu\":\"Intel(R) Xeon(R) CPU @ 2.00GHz\"},"
     "\"labels\":[{\"key\":\"team\",\"value\":\"a=b\"},{\"key\":\"empty\"}]}";
 
-static void words(void **state)
+TEST(words)
 {
-    (void)state;
     const struct {
         const char *word;
         enum selector_fit fit;
@@ -66,10 +65,4 @@ static void words(void **state)
     assert_int_equal(selector_init(&s, "  ", 2, NULL), ERR_USAGE);
     assert_int_equal(selector_init(&s, "k80=0.23", 0, NULL), ERR_USAGE);
     record_release(run_fields, &run);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(words)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,9 +18,8 @@ static struct bill bill(const char *offer, int cents, double time_s, int place)
                          .place = some_int(place)};
 }
 
-static void bills(void **state)
+TEST(bills)
 {
-    (void)state;
     static char certainty[] = "estimated ±20 %";
     struct bill measured[] = {bill("a/spot", 10, 100, 1), bill("a/cheap", 50, 100, 3),
                               bill("a/near", 55, 99.5, 4), bill("a/fast", 90, 50, 5),
@@ -61,9 +60,8 @@ static void bills(void **state)
     assert_string_equal(verdict_called(q.lowest, VERDICT_COST), "the lowest bound");
 }
 
-static void limits(void **state)
+TEST(limits)
 {
-    (void)state;
     struct bill measured[] = {bill("a/slow", 10, 100, 1), bill("a/sure", 50, 60, 2),
                               bill("a/fast", 90, 20, 3)};
     measured[1].high_s = some_real(70);
@@ -92,9 +90,8 @@ static struct compare_row row(const char *machine, double time_s, double low, do
                                 .time_s = {some_real(time_s), some_real(low), some_real(high)}};
 }
 
-static void rows(void **state)
+TEST(rows)
 {
-    (void)state;
     struct compare_row all[] = {row("base", 11, 10, 12), row("best", 10, 9, 10.5),
                                 row("near", 10.4, 9.5, 11), row("noisy", 5, 4, 6)};
     struct buf text = {0};
@@ -126,11 +123,4 @@ static void rows(void **state)
     v = verdict_of_rows(all, 4, VERDICT_COST);
     assert_ptr_equal(v.winner.row, &all[1]); // a lower bound wins nothing
     assert_ptr_equal(v.bound.row, &all[0]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(bills), cmocka_unit_test(limits),
-                                       cmocka_unit_test(rows)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,9 +6,8 @@
 
 #include "base/array.h"
 
-static void numbers(void **state)
+TEST(numbers)
 {
-    (void)state;
     struct index index = {0};
     struct err err = {0};
     size_t number;
@@ -30,9 +29,8 @@ static void numbers(void **state)
     assert_int_equal(index.count, 0);
 }
 
-static void any_bytes(void **state)
+TEST(any_bytes)
 {
-    (void)state;
     struct index index = {0};
     size_t number;
     const struct {
@@ -45,10 +43,4 @@ static void any_bytes(void **state)
         assert_int_equal(number, cases[i].number);
     }
     index_release(&index);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(numbers), cmocka_unit_test(any_bytes)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,9 +6,8 @@
 
 #include "test.h"
 
-static void grows_and_stays_terminated(void **state)
+TEST(grows_and_stays_terminated)
 {
-    (void)state;
     struct buf b = {0};
     assert_string_equal(buf_str(&b), "");
     for (int i = 0; i < 1000; i++) {
@@ -21,9 +20,8 @@ static void grows_and_stays_terminated(void **state)
     assert_int_equal(b.len, 0);
 }
 
-static void holds_nul_bytes(void **state)
+TEST(holds_nul_bytes)
 {
-    (void)state;
     struct buf b = {0};
     buf_add(&b, "a\0b", 3);
     assert_int_equal(b.len, 3);
@@ -31,9 +29,8 @@ static void holds_nul_bytes(void **state)
     buf_release(&b);
 }
 
-static void cap_sticks(void **state)
+TEST(cap_sticks)
 {
-    (void)state;
     struct err err = {0};
     struct buf b = {.max = 10};
     buf_adds(&b, "0123456789");
@@ -54,9 +51,8 @@ static void cap_sticks(void **state)
     buf_release(&c);
 }
 
-static void take_hands_over(void **state)
+TEST(take_hands_over)
 {
-    (void)state;
     struct err err = {0};
     struct buf b = {0};
     char *empty = buf_take(&b, &err);
@@ -74,9 +70,8 @@ static void take_hands_over(void **state)
 // ==== base64 ====
 // The test vectors of RFC 4648, section 10, and what is no base64.
 
-static void test_vectors(void **state)
+TEST(test_vectors)
 {
-    (void)state;
     static const char *const pairs[][2] = {{"f", "Zg=="},         {"fo", "Zm8="},
                                            {"foo", "Zm9v"},       {"foob", "Zm9vYg=="},
                                            {"fooba", "Zm9vYmE="}, {"foobar", "Zm9vYmFy"}};
@@ -91,9 +86,8 @@ static void test_vectors(void **state)
     }
 }
 
-static void test_all_bytes(void **state)
+TEST(test_all_bytes)
 {
-    (void)state;
     unsigned char all[256];
     struct buf text = {0}, bytes = {0};
     for (size_t i = 0; i < sizeof all; i++)
@@ -107,9 +101,8 @@ static void test_all_bytes(void **state)
     buf_release(&bytes);
 }
 
-static void test_none(void **state)
+TEST(test_none)
 {
-    (void)state;
     static const char *const texts[] = {
         "", "Zg", "Zg=", "Z===", "Zg==Zg==", "Zm9 ", "Zm9-", "===="};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -120,18 +113,4 @@ static void test_none(void **state)
     assert_int_equal(base64_value('\0'), -1);
     assert_int_equal(base64_value('A'), 0);
     assert_int_equal(base64_value('/'), 63);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(grows_and_stays_terminated),
-        cmocka_unit_test(holds_nul_bytes),
-        cmocka_unit_test(cap_sticks),
-        cmocka_unit_test(take_hands_over),
-        cmocka_unit_test(test_vectors),
-        cmocka_unit_test(test_all_bytes),
-        cmocka_unit_test(test_none),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,9 +36,8 @@ static const struct {
     {"9999-12-31T23:59:59Z", INT64_C(253402300799)},
 };
 
-static void test_dates_of_coreutils(void **state)
+TEST(test_dates_of_coreutils)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof dates / sizeof *dates; i++) {
         int64_t date_s = 42;
         char text[CLOCK_ISO_BYTES];
@@ -51,9 +50,8 @@ static void test_dates_of_coreutils(void **state)
 
 // The C library's calendar is the second implementation. The step is 17 days and a bit, so that
 // over the 9999 years every day of the 400-year round and every hour is met.
-static void test_dates_of_the_c_library(void **state)
+TEST(test_dates_of_the_c_library)
 {
-    (void)state;
     int64_t count = 0;
     for (int64_t s = INT64_C(-62135596800); s <= INT64_C(253402300799); s += 17 * 86400 + 3671) {
         struct tm tm;
@@ -72,9 +70,8 @@ static void test_dates_of_the_c_library(void **state)
     assert_true(count > 200000);
 }
 
-static void test_years_that_cannot_be_written(void **state)
+TEST(test_years_that_cannot_be_written)
 {
-    (void)state;
     const int64_t out_of_range[] = {INT64_C(-62135596801), INT64_C(253402300800), INT64_MIN,
                                     INT64_MAX};
     for (size_t i = 0; i < 4; i++) {
@@ -84,9 +81,8 @@ static void test_years_that_cannot_be_written(void **state)
     }
 }
 
-static void test_other_forms(void **state)
+TEST(test_other_forms)
 {
-    (void)state;
     // Also from `date -u -d TEXT +%s`.
     static const struct {
         const char *text;
@@ -111,9 +107,8 @@ static void test_other_forms(void **state)
     }
 }
 
-static void test_hostile_dates(void **state)
+TEST(test_hostile_dates)
 {
-    (void)state;
     static const char *const bad[] = {
         "",
         " ",
@@ -176,9 +171,8 @@ static void test_hostile_dates(void **state)
     }
 }
 
-static void test_words(void **state)
+TEST(test_words)
 {
-    (void)state;
     const int64_t ms = NS_PER_MS, s = NS_PER_S;
     // The forms the header promises; the figures by hand.
     const struct {
@@ -214,9 +208,8 @@ static void test_words(void **state)
     }
 }
 
-static void test_words_at_the_ends(void **state)
+TEST(test_words_at_the_ends)
 {
-    (void)state;
     char words[64], small[6];
     // 2^63 ns = 106751 d 23 h 47 min 16.85 s, which rounds to 106752 d.
     clock_words(INT64_MAX, words, sizeof words);
@@ -227,9 +220,8 @@ static void test_words_at_the_ends(void **state)
     assert_string_equal(small, "4 min");
 }
 
-static void test_durations(void **state)
+TEST(test_durations)
 {
-    (void)state;
     static const struct {
         const char *text;
         int64_t ns;
@@ -317,9 +309,8 @@ static void test_durations(void **state)
     }
 }
 
-static void test_now(void **state)
+TEST(test_now)
 {
-    (void)state;
     int64_t before = clock_now_ns();
     for (int i = 0; i < 1000; i++) {
         int64_t now = clock_now_ns();
@@ -339,9 +330,8 @@ static void on_alarm(int signal)
     alarms++;
 }
 
-static void test_sleep_past_interruptions(void **state)
+TEST(test_sleep_past_interruptions)
 {
-    (void)state;
     struct sigaction action = {.sa_handler = on_alarm}, old;
     assert_int_equal(sigaction(SIGALRM, &action, &old), 0);
     struct itimerval every_5ms = {{0, 5000}, {0, 5000}}, off = {{0, 0}, {0, 0}};
@@ -359,9 +349,8 @@ static void test_sleep_past_interruptions(void **state)
 }
 
 // Against dates that a calendar shows.
-static void months(void **state)
+TEST(months)
 {
-    (void)state;
     const struct {
         const char *date;
         int months;
@@ -389,22 +378,4 @@ static void months(void **state)
     assert_false(clock_month(s, 1, &s));
     assert_true(clock_parse("0001-01-31", &s));
     assert_false(clock_month(s, -1, &s));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(months),
-        cmocka_unit_test(test_dates_of_coreutils),
-        cmocka_unit_test(test_dates_of_the_c_library),
-        cmocka_unit_test(test_years_that_cannot_be_written),
-        cmocka_unit_test(test_other_forms),
-        cmocka_unit_test(test_hostile_dates),
-        cmocka_unit_test(test_words),
-        cmocka_unit_test(test_words_at_the_ends),
-        cmocka_unit_test(test_durations),
-        cmocka_unit_test(test_now),
-        cmocka_unit_test(test_sleep_past_interruptions),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

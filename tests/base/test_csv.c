@@ -79,9 +79,8 @@ static void expect(const char *text, const struct csv_options *options, const ch
     expect_bytes(text, strlen(text), options, expected);
 }
 
-static void test_rfc_4180(void **state)
+TEST(test_rfc_4180)
 {
-    (void)state;
     // The examples of RFC 4180, section 2, points 1 to 7.
     expect("h1,h2,h3\r\naaa,bbb,ccc\r\nzzz,yyy,xxx\r\n", NULL,
            "2:h1=aaa;h2=bbb;h3=ccc;\n3:h1=zzz;h2=yyy;h3=xxx;\n");
@@ -94,9 +93,8 @@ static void test_rfc_4180(void **state)
     expect("h1,h2,h3\r\n\"aaa\",\"b\"\"bb\",\"ccc\"", NULL, "2:h1=aaa;h2=b\"bb;h3=ccc;\n");
 }
 
-static void test_ends_and_blanks(void **state)
+TEST(test_ends_and_blanks)
 {
-    (void)state;
     expect("a,b\n1,2\n", NULL, "2:a=1;b=2;\n");
     expect("a,b\n1,2\r\n3,4\n", NULL, "2:a=1;b=2;\n3:a=3;b=4;\n"); // mixed
     expect("a,b", NULL, "");
@@ -112,9 +110,8 @@ static void test_ends_and_blanks(void **state)
     expect("a,b\n\"x\ry\",\"\n\n\"\n3,4", NULL, "2:a=x\ry;b=\n\n;\n5:a=3;b=4;\n");
 }
 
-static void test_byte_order_mark(void **state)
+TEST(test_byte_order_mark)
 {
-    (void)state;
     expect("\xEF\xBB\xBF"
            "a,b\n1,2\n",
            NULL, "2:a=1;b=2;\n");
@@ -138,9 +135,8 @@ static void test_byte_order_mark(void **state)
            "a=1;\n"); // just one
 }
 
-static void test_faults(void **state)
+TEST(test_faults)
 {
-    (void)state;
     expect("", NULL, "t.csv is empty: no line with the names of the columns");
     expect("\n\r\n\n", NULL, "t.csv is empty: no line with the names of the columns");
     expect("a,b,a\n1,2,3\n", NULL, "t.csv, line 1: two columns are called 'a'");
@@ -170,9 +166,8 @@ static void test_faults(void **state)
                  8, NULL, "t.csv, line 1: a NUL byte"); // UTF-16
 }
 
-static void test_options(void **state)
+TEST(test_options)
 {
-    (void)state;
     struct csv_options tsv = {.separator = '\t', .no_quotes = true};
     expect("a\tb\n\"1\t2,\"3\"\n\"\"\t\"\n", &tsv, "2:a=\"1;b=2,\"3\";\n3:a=\"\";b=\";\n");
     struct csv_options quoted_tsv = {.separator = '\t'};
@@ -198,9 +193,8 @@ static void test_options(void **state)
     expect("0,1\n", &bare, "t.csv, line 1: 2 fields where there are 3 columns");
 }
 
-static void test_caps(void **state)
+TEST(test_caps)
 {
-    (void)state;
     struct csv_options small = {.max_field = 4, .max_record = 10};
     expect("a,b\n1234,1234\n", &small, "2:a=1234;b=1234;\n"); // 10 bytes with their ends
     expect("a,b\n12345,1\n", &small, "t.csv, line 2, column 'a': the field is too long");
@@ -245,9 +239,8 @@ static ptrdiff_t endless_read(void *arg, void *into, size_t room, struct err *er
     return (ptrdiff_t)n;
 }
 
-static void test_long_file_in_constant_memory(void **state)
+TEST(test_long_file_in_constant_memory)
 {
-    (void)state;
     static const char *const names[] = {"quoted", "plain", NULL};
     struct csv_options options = {.names = names};
     const size_t records = 400000;
@@ -277,9 +270,8 @@ static ptrdiff_t trickle_then_flood(void *arg, void *into, size_t room, struct e
     return source_read(arg, into, room, err);
 }
 
-static void test_first_read_of_one_byte(void **state)
+TEST(test_first_read_of_one_byte)
 {
-    (void)state;
     enum { LEN = 300000 };
     char *text = malloc(LEN);
     assert_non_null(text);
@@ -296,9 +288,8 @@ static void test_first_read_of_one_byte(void **state)
     free(text);
 }
 
-static void test_columns_by_name(void **state)
+TEST(test_columns_by_name)
 {
-    (void)state;
     static const char text[] = "Price,InstanceType\n0.526,g4dn.xlarge\n";
     struct source source = {text, sizeof text - 1, 0, 8};
     struct csv csv;
@@ -326,9 +317,8 @@ static void test_columns_by_name(void **state)
 }
 
 // The line number survives a path that is longer than an error's text.
-static void test_long_names_in_errors(void **state)
+TEST(test_long_names_in_errors)
 {
-    (void)state;
     char name[2000], *text = malloc(5000);
     memset(name, 'd', sizeof name);
     memcpy(name + sizeof name - 9, "/end.csv", 9);
@@ -352,9 +342,8 @@ static ptrdiff_t broken_read(void *arg, void *into, size_t room, struct err *err
     return source_read(arg, into, room, err);
 }
 
-static void test_source_that_fails(void **state)
+TEST(test_source_that_fails)
 {
-    (void)state;
     static const char text[] = "a,b\n1,2\n3,\"4";
     for (size_t len = 0; len < sizeof text; len++) { // wherever it happens
         struct source source = {text, len, 0, 1};
@@ -369,9 +358,8 @@ static void test_source_that_fails(void **state)
     }
 }
 
-static void test_files(void **state)
+TEST(test_files)
 {
-    (void)state;
     struct csv csv;
     struct err err = {0};
     char path[] = "/tmp/fare-test-csv-XXXXXX";
@@ -400,9 +388,8 @@ static void test_files(void **state)
     assert_int_equal(fcntl(STDIN_FILENO, F_GETFD), before);
 }
 
-static void test_writer(void **state)
+TEST(test_writer)
 {
-    (void)state;
     struct buf out = {0};
     struct csv_writer w = {.out = &out};
     // Which of these need quotes: RFC 4180, section 2, points 5 to 7.
@@ -430,24 +417,4 @@ static void test_writer(void **state)
     csv_end(&tabs);
     assert_string_equal(buf_str(&out), "a,b\t\"a\tb\"\r\n");
     buf_release(&out);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rfc_4180),
-        cmocka_unit_test(test_ends_and_blanks),
-        cmocka_unit_test(test_byte_order_mark),
-        cmocka_unit_test(test_faults),
-        cmocka_unit_test(test_options),
-        cmocka_unit_test(test_caps),
-        cmocka_unit_test(test_long_file_in_constant_memory),
-        cmocka_unit_test(test_first_read_of_one_byte),
-        cmocka_unit_test(test_columns_by_name),
-        cmocka_unit_test(test_long_names_in_errors),
-        cmocka_unit_test(test_source_that_fails),
-        cmocka_unit_test(test_files),
-        cmocka_unit_test(test_writer),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

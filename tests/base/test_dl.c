@@ -20,9 +20,8 @@ static const struct dl_symbol symbols[] = {
 
 static const char *const names[] = {"libnone.so.9", "libm.so.6", NULL};
 
-static void opens_and_fills(void **state)
+TEST(opens_and_fills)
 {
-    (void)state;
     struct err err = {0};
     struct dl dl;
     struct math math;
@@ -37,9 +36,8 @@ static void opens_and_fills(void **state)
     dl_close(&dl);
 }
 
-static void absent_library_and_symbol_are_named(void **state)
+TEST(absent_library_and_symbol_are_named)
 {
-    (void)state;
     struct err err = {0};
     struct dl dl;
     struct math math;
@@ -64,9 +62,8 @@ static void absent_library_and_symbol_are_named(void **state)
 }
 
 // A table that two users share: each requires its own symbols, and those of everyone.
-static void each_user_requires_its_own_symbols(void **state)
+TEST(each_user_requires_its_own_symbols)
 {
-    (void)state;
     const struct dl_symbol shared[] = {{"cos", offsetof(struct math, cosine), 1},
                                        {"no_such_function", offsetof(struct math, absent), 2}};
     struct dl_spec spec = {
@@ -87,9 +84,8 @@ static void each_user_requires_its_own_symbols(void **state)
 }
 
 // A file that is there but is no library: the loader's own words matter more than "not found".
-static void broken_library_says_why(void **state)
+TEST(broken_library_says_why)
 {
-    (void)state;
     char path[512];
     const char *base = getenv("TMPDIR");
     snprintf(path, sizeof path, "%s/libbroken.so", base ? base : "/tmp");
@@ -115,9 +111,8 @@ static void broken_library_says_why(void **state)
 }
 
 // Where the loader's own paths have nothing, the vendors' folders are searched.
-static void vendor_folders_are_searched(void **state)
+TEST(vendor_folders_are_searched)
 {
-    (void)state;
     char dir[256], link[300];
     const char *base = getenv("TMPDIR");
     snprintf(dir, sizeof dir, "%s/dl-XXXXXX", base ? base : "/tmp");
@@ -137,16 +132,4 @@ static void vendor_folders_are_searched(void **state)
     assert_ok(dl_open(&dl, &spec, &math, &err), &err);
     spec.dirs = dl_vendor_dirs;
     assert_int_equal(dl_open(&dl, &spec, &math, &err), ERR_MISSING);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(opens_and_fills),
-        cmocka_unit_test(absent_library_and_symbol_are_named),
-        cmocka_unit_test(each_user_requires_its_own_symbols),
-        cmocka_unit_test(broken_library_says_why),
-        cmocka_unit_test(vendor_folders_are_searched),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,9 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-static void first_error_wins(void **state)
+TEST(first_error_wins)
 {
-    (void)state;
     struct err err = {0};
     assert_int_equal(err_set(&err, ERR_FORMAT, "line %d: bad", 3), ERR_FORMAT);
     assert_int_equal(err_set(&err, ERR_IO, "later"), ERR_IO);
@@ -18,9 +17,8 @@ static void first_error_wins(void **state)
 }
 
 // The words are the C library's, which POSIX gives as meanings: ENOENT "No such file or directory".
-static void errno_becomes_words(void **state)
+TEST(errno_becomes_words)
 {
-    (void)state;
     static const struct {
         int number, code;
         const char *text;
@@ -38,18 +36,16 @@ static void errno_becomes_words(void **state)
     }
 }
 
-static void context_goes_before(void **state)
+TEST(context_goes_before)
 {
-    (void)state;
     struct err err = {0};
     err_set(&err, ERR_FORMAT, "expected a number");
     assert_int_equal(err_context(&err, "line %d", 7), ERR_FORMAT);
     assert_string_equal(err.text, "line 7: expected a number");
 }
 
-static void long_texts_are_cut_not_overrun(void **state)
+TEST(long_texts_are_cut_not_overrun)
 {
-    (void)state;
     char huge[2000];
     memset(huge, 'x', sizeof huge - 1);
     huge[sizeof huge - 1] = '\0';
@@ -72,22 +68,11 @@ static void long_texts_are_cut_not_overrun(void **state)
     }
 }
 
-static void null_is_allowed(void **state)
+TEST(null_is_allowed)
 {
-    (void)state;
     assert_int_equal(err_set(NULL, ERR_IO, "x"), ERR_IO);
     assert_int_equal(err_errno(NULL, ENOENT, "x"), ERR_MISSING);
     assert_int_equal(err_memory(NULL), ERR_MEMORY);
     assert_int_equal(err_hint(NULL, "x"), ERR_FAIL);
     assert_int_equal(err_context(NULL, "x"), ERR_FAIL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(first_error_wins),    cmocka_unit_test(errno_becomes_words),
-        cmocka_unit_test(context_goes_before), cmocka_unit_test(long_texts_are_cut_not_overrun),
-        cmocka_unit_test(null_is_allowed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,9 +40,8 @@ static int files_in_dir(void)
     return count;
 }
 
-static void writes_and_reads_back(void **state)
+TEST(writes_and_reads_back)
 {
-    (void)state;
     struct err err = {0};
     assert_ok(fs_write(path, "one\0two", 7, &err), &err);
     struct buf b = {0};
@@ -58,9 +57,8 @@ static void writes_and_reads_back(void **state)
     assert_int_equal(st.st_mode & 0777, 0666 & ~mask);
 }
 
-static void errors_name_the_file(void **state)
+TEST(errors_name_the_file)
 {
-    (void)state;
     struct err err = {0};
     struct buf b = {0};
     assert_int_equal(fs_read("/nonexistent/x", 10, &b, &err), ERR_MISSING);
@@ -76,10 +74,9 @@ static void errors_name_the_file(void **state)
     buf_release(&b);
 }
 
-// A disk that is full in the middle: RLIMIT_FSIZE cuts the write as a full disk would (EFBIG).
-static void names_the_owner(void **state) // tests/dist/test_image.sh has more of it
+// tests/dist/test_image.sh has more of it.
+TEST(names_the_owner)
 {
-    (void)state;
     struct err err = {0};
     struct buf b = {0};
     if (geteuid() != 0)
@@ -95,9 +92,9 @@ static void names_the_owner(void **state) // tests/dist/test_image.sh has more o
     assert_non_null(strstr(err.hint, "--user 0:0"));
 }
 
-static void cut_write_leaves_the_old_file(void **state)
+// A disk that is full in the middle: RLIMIT_FSIZE cuts the write as a full disk would (EFBIG).
+TEST(cut_write_leaves_the_old_file)
 {
-    (void)state;
     struct err err = {0};
     assert_ok(fs_write(path, "old", 3, &err), &err);
     pid_t pid = fork();
@@ -121,9 +118,8 @@ static void cut_write_leaves_the_old_file(void **state)
 }
 
 // Killed at any moment: the file is the old one or the new one, never a part.
-static void killed_writer_leaves_a_whole_file(void **state)
+TEST(killed_writer_leaves_a_whole_file)
 {
-    (void)state;
     struct err err = {0};
     enum { SIZE = 200000 };
     static char text[SIZE];
@@ -150,9 +146,8 @@ static void killed_writer_leaves_a_whole_file(void **state)
     }
 }
 
-static void abandon_leaves_no_trace(void **state)
+TEST(abandon_leaves_no_trace)
 {
-    (void)state;
     struct err err = {0};
     unlink(path);
     int before = files_in_dir();
@@ -167,9 +162,8 @@ static void abandon_leaves_no_trace(void **state)
     assert_int_equal(fcntl(0, F_GETFD) == -1, 0); // and did not close stdin
 }
 
-static void replacing_keeps_mode_and_link(void **state)
+TEST(replacing_keeps_mode_and_link)
 {
-    (void)state;
     struct err err = {0};
     struct stat st;
     char link[300], name[300];
@@ -199,9 +193,8 @@ static void replacing_keeps_mode_and_link(void **state)
 }
 
 // What is not a regular file keeps its place in the folder and gets the bytes.
-static void devices_and_pipes_are_written_through(void **state)
+TEST(devices_and_pipes_are_written_through)
 {
-    (void)state;
     struct err err = {0};
     struct stat st;
     char fifo[300], got[8] = "";
@@ -231,9 +224,8 @@ static void devices_and_pipes_are_written_through(void **state)
     assert_non_null(strstr(err.text, "is a directory"));
 }
 
-static void links_are_followed(void **state)
+TEST(links_are_followed)
 {
-    (void)state;
     struct err err = {0};
     struct stat st;
     char first[300], second[300], target[300];
@@ -260,9 +252,8 @@ static void links_are_followed(void **state)
 
 // `fare ... -o - >>log` and `-o /dev/stdout >>log` add to the log; a link of our own stands in for
 // that one, which may be damaged.
-static void standard_output_is_a_name_too(void **state)
+TEST(standard_output_is_a_name_too)
 {
-    (void)state;
     char linked[300];
     snprintf(linked, sizeof linked, "%s/stdout", dir);
     const char *const names[] = {"-", linked, "/dev/fd/1", "/proc/self/fd/1"};
@@ -287,9 +278,8 @@ static void standard_output_is_a_name_too(void **state)
     buf_release(&b);
 }
 
-static void waits_for_a_pipe_that_does_not(void **state)
+TEST(waits_for_a_pipe_that_does_not)
 {
-    (void)state;
     struct err err = {0};
     int fds[2];
     assert_int_equal(pipe2(fds, O_NONBLOCK), 0);
@@ -313,9 +303,8 @@ static void waits_for_a_pipe_that_does_not(void **state)
     assert_int_equal(status, 0);
 }
 
-static void makes_folders(void **state)
+TEST(makes_folders)
 {
-    (void)state;
     struct err err = {0};
     char deep[400];
     snprintf(deep, sizeof deep, "%s/a/b//c/", dir);
@@ -330,9 +319,8 @@ static void makes_folders(void **state)
     assert_int_not_equal(fs_mkdirs("", NULL), 0);
 }
 
-static void knows_where_the_program_lies(void **state)
+TEST(knows_where_the_program_lies)
 {
-    (void)state;
     struct err err = {0};
     struct buf b = {0};
     char here[4096];
@@ -345,9 +333,8 @@ static void knows_where_the_program_lies(void **state)
     buf_release(&b);
 }
 
-static void lists_names_without_dots(void **state)
+TEST(lists_names_without_dots)
 {
-    (void)state;
     char where[4200];
     int plain = 0, hidden = 0, others = 0;
     snprintf(where, sizeof where, "%s/names/.hidden", dir);
@@ -377,21 +364,5 @@ static void lists_names_without_dots(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(writes_and_reads_back),
-        cmocka_unit_test(errors_name_the_file),
-        cmocka_unit_test(names_the_owner),
-        cmocka_unit_test(cut_write_leaves_the_old_file),
-        cmocka_unit_test(abandon_leaves_no_trace),
-        cmocka_unit_test(replacing_keeps_mode_and_link),
-        cmocka_unit_test(devices_and_pipes_are_written_through),
-        cmocka_unit_test(links_are_followed),
-        cmocka_unit_test(standard_output_is_a_name_too),
-        cmocka_unit_test(waits_for_a_pipe_that_does_not),
-        cmocka_unit_test(makes_folders),
-        cmocka_unit_test(knows_where_the_program_lies),
-        cmocka_unit_test(lists_names_without_dots),
-        cmocka_unit_test(killed_writer_leaves_a_whole_file),
-    };
-    return cmocka_run_group_tests(tests, make_dir, NULL);
+    return run_all_tests(make_dir, NULL);
 }

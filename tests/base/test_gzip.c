@@ -47,9 +47,8 @@ static void expect(const char *path, const char *bytes, size_t len)
     }
 }
 
-static void test_plain_and_packed(void **state)
+TEST(test_plain_and_packed)
 {
-    (void)state;
     char bytes[150000];
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (char)(i * 7 + i / 251);
@@ -68,18 +67,16 @@ static void test_plain_and_packed(void **state)
 }
 
 // What `printf 'hello hello hello' | gzip -n9` wrote (gzip 1.12): really compressed.
-static void test_compressed(void **state)
+TEST(test_compressed)
 {
-    (void)state;
     static const uint8_t bytes[] = {0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0x03,
                                     0xcb, 0x48, 0xcd, 0xc9, 0xc9, 0x57, 0xc8, 0x40, 0x90, 0x00,
                                     0x80, 0x88, 0xf9, 0xe5, 0x11, 0x00, 0x00, 0x00};
     expect(files_put("hello.gz", bytes, sizeof bytes), "hello hello hello", 17);
 }
 
-static void test_faults(void **state)
+TEST(test_faults)
 {
-    (void)state;
     struct buf good = {0};
     char text[2000];
     memset(text, 'x', sizeof text);
@@ -112,9 +109,8 @@ static void test_faults(void **state)
                  "holds more than 1999 bytes");
 }
 
-static void test_pieces(void **state)
+TEST(test_pieces)
 {
-    (void)state;
     struct gzip gzip;
     struct err err = {0};
     uint8_t *bytes, sum[32];
@@ -140,11 +136,5 @@ static void test_pieces(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plain_and_packed),
-        cmocka_unit_test(test_compressed),
-        cmocka_unit_test(test_faults),
-        cmocka_unit_test(test_pieces),
-    };
-    return cmocka_run_group_tests(tests, files_begin, files_end);
+    return run_all_tests(files_begin, files_end);
 }

@@ -97,9 +97,8 @@ static const char *header(json_t *said, const char *name)
     return text ? text : "(absent)";
 }
 
-static void test_request(void **state)
+TEST(test_request)
 {
-    (void)state;
     json_t *said =
         echo((struct http_call){.headers = (const char *[]){"X-One: 1", "X-Two: 2", NULL}});
     assert_string_equal(json_string_value(json_object_get(said, "method")), "GET");
@@ -132,9 +131,8 @@ static void test_request(void **state)
     http_call_release(&call);
 }
 
-static void test_header_of_the_answer(void **state)
+TEST(test_header_of_the_answer)
 {
-    (void)state;
     char value[32];
     struct http_call call = do_call((struct http_call){.url = at("/bytes?10")}, 5000);
     assert_true(http_header(&call, "content-LENGTH", value, sizeof value));
@@ -145,9 +143,8 @@ static void test_header_of_the_answer(void **state)
 }
 
 // The signature itself is verified by a real server (tests/save/test_s3.py).
-static void test_signed_request(void **state)
+TEST(test_signed_request)
 {
-    (void)state;
     json_t *said =
         echo((struct http_call){.method = "PUT",
                                 .body = "x",
@@ -165,9 +162,8 @@ static void test_signed_request(void **state)
     json_decref(said);
 }
 
-static void test_session(void **state)
+TEST(test_session)
 {
-    (void)state;
     struct err err = {0};
     struct http_session *session = http_session_new(&err);
     assert_non_null(session);
@@ -183,9 +179,8 @@ static void test_session(void **state)
 
 // A byte every 10 ms is no stall; nothing at all is one. Neither has anything to do with a
 // deadline.
-static void test_stall_and_stop(void **state)
+TEST(test_stall_and_stop)
 {
-    (void)state;
     struct http_call call =
         do_call((struct http_call){.url = at("/slow?60"), .stall_ms = 300}, 60000);
     assert_int_equal(call.err.code, 0);
@@ -201,9 +196,8 @@ static void test_stall_and_stop(void **state)
     http_call_release(&call);
 }
 
-static void test_status(void **state)
+TEST(test_status)
 {
-    (void)state;
     const int statuses[] = {204, 401, 404, 500, 503};
     for (size_t i = 0; i < 5; i++) {
         struct http_call call =
@@ -214,9 +208,8 @@ static void test_status(void **state)
     }
 }
 
-static void test_caps(void **state)
+TEST(test_caps)
 {
-    (void)state;
     struct http_call call =
         do_call((struct http_call){.url = at("/bytes?1000"), .max_bytes = 1000}, 5000);
     assert_int_equal(call.err.code, 0);
@@ -238,9 +231,8 @@ static void test_caps(void **state)
     http_call_release(&call);
 }
 
-static void test_redirects(void **state)
+TEST(test_redirects)
 {
-    (void)state;
     struct http_call call = do_call((struct http_call){.url = at("/redirect?/bytes?5")}, 5000);
     assert_int_equal(call.status, 302);
     assert_string_equal(buf_str(&call.answer), "moved");
@@ -270,9 +262,8 @@ static void test_redirects(void **state)
 
 // Every way of hanging at once, beside a server that works: back at the deadline, and the good
 // answer is there.
-static void test_deadline(void **state)
+TEST(test_deadline)
 {
-    (void)state;
     struct server silent;
     struct err err = {0};
     char silent_url[80];
@@ -322,9 +313,8 @@ static bool use_answer(struct http_call *call)
     return true;
 }
 
-static void test_chain(void **state)
+TEST(test_chain)
 {
-    (void)state;
     char line[32];
     struct err err = {0};
     // In any order: the third is waited for by the first.
@@ -352,9 +342,8 @@ static void test_chain(void **state)
 }
 
 // This program again, with a name server that takes five seconds; see main().
-static void test_name_resolution(void **state)
+TEST(test_name_resolution)
 {
-    (void)state;
     char self[PATH_MAX], preload[PATH_MAX + 64], copy[PATH_MAX];
     ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
     assert_true(len > 0);
@@ -390,9 +379,8 @@ static int slow_name(void)
                : 1;
 }
 
-static void test_shown(void **state)
+TEST(test_shown)
 {
-    (void)state;
     static const char *const cases[][2] = {
         {"https://example.com/a/b.csv", "https://example.com/a/b.csv"},
         {"https://user:pass@example.com:8080/a?X-Amz-Signature=abc#f",
@@ -419,9 +407,8 @@ static void test_shown(void **state)
     assert_int_equal(strlen(shown), HTTP_SHOWN_BYTES - 1);
 }
 
-static void test_no_credentials_in_errors(void **state)
+TEST(test_no_credentials_in_errors)
 {
-    (void)state;
     const char *urls[] = {"http://me:hunter2@127.0.0.1:1/x?key=hunter2",
                           "http://me:hunter2@127.0.0.1:99999/",
                           "http://me:hunter2@/",
@@ -439,9 +426,8 @@ static void test_no_credentials_in_errors(void **state)
     }
 }
 
-static void test_schemes(void **state)
+TEST(test_schemes)
 {
-    (void)state;
     const char *urls[] = {"ftp://127.0.0.1/x", "file:///etc/passwd", "/etc/passwd", "", "http:/x"};
     for (size_t i = 0; i < 5; i++) {
         struct http_call call = do_call((struct http_call){.url = urls[i]}, 1000);
@@ -450,9 +436,8 @@ static void test_schemes(void **state)
     }
 }
 
-static void test_file(void **state)
+TEST(test_file)
 {
-    (void)state;
     struct err err = {0};
     char url[300];
     assert_ok(fs_write(in_folder("a b%.txt"), "hello", 5, &err), &err);
@@ -519,9 +504,8 @@ static bool see(void *context, int64_t done, int64_t total)
     return !(seen->stop_at && done >= seen->stop_at);
 }
 
-static void test_download(void **state)
+TEST(test_download)
 {
-    (void)state;
     struct err err = {0};
     struct buf got = {0};
     char *dir = in_folder("got"), path[200], url[200];
@@ -565,9 +549,8 @@ static void test_download(void **state)
 }
 
 // Whatever goes wrong, the old file stays as it was, and nothing else is left in the folder.
-static void test_download_fails(void **state)
+TEST(test_download_fails)
 {
-    (void)state;
     char *dir = in_folder("kept"), path[200];
     struct err err = {0};
     struct buf got = {0};
@@ -610,9 +593,8 @@ static void test_download_fails(void **state)
     buf_release(&got);
 }
 
-static void test_ca_file(void **state)
+TEST(test_ca_file)
 {
-    (void)state;
     struct buf out = {0};
     struct err err = {0};
     char *old = getenv("SSL_CERT_FILE") ? strdup(getenv("SSL_CERT_FILE")) : NULL;
@@ -653,9 +635,8 @@ static void test_ca_file(void **state)
     buf_release(&out);
 }
 
-static void test_https(void **state)
+TEST(test_https)
 {
-    (void)state;
     char pem[200], key[200];
     struct proc_result result = {0};
     struct err err = {0};
@@ -724,9 +705,8 @@ static void test_https(void **state)
     server_end(&tls);
 }
 
-static void test_proxy(void **state)
+TEST(test_proxy)
 {
-    (void)state;
     // The server stands in for a proxy: it sees a whole address and does not know it.
     setenv("http_proxy", web.url, 1);
     struct http_call call =
@@ -736,9 +716,8 @@ static void test_proxy(void **state)
     http_call_release(&call);
 }
 
-static void test_nothing_to_do(void **state)
+TEST(test_nothing_to_do)
 {
-    (void)state;
     struct err err = {0};
     assert_ok(http_all(NULL, 0, 0, &err), &err);
     struct http_call call = {.url = at("/bytes?3")}; // no deadline; and used twice
@@ -753,28 +732,5 @@ int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], "--slow-name") == 0)
         return slow_name();
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_request),
-        cmocka_unit_test(test_header_of_the_answer),
-        cmocka_unit_test(test_signed_request),
-        cmocka_unit_test(test_session),
-        cmocka_unit_test(test_stall_and_stop),
-        cmocka_unit_test(test_status),
-        cmocka_unit_test(test_caps),
-        cmocka_unit_test(test_redirects),
-        cmocka_unit_test(test_deadline),
-        cmocka_unit_test(test_chain),
-        cmocka_unit_test(test_name_resolution),
-        cmocka_unit_test(test_shown),
-        cmocka_unit_test(test_no_credentials_in_errors),
-        cmocka_unit_test(test_schemes),
-        cmocka_unit_test(test_file),
-        cmocka_unit_test(test_download),
-        cmocka_unit_test(test_download_fails),
-        cmocka_unit_test(test_ca_file),
-        cmocka_unit_test(test_https),
-        cmocka_unit_test(test_proxy),
-        cmocka_unit_test(test_nothing_to_do),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return run_all_tests(set_up, tear_down);
 }

@@ -34,9 +34,8 @@ static int tear_down(void **state)
     return rmdir(folder);
 }
 
-static void test_http_all(void **state)
+TEST(test_http_all)
 {
-    (void)state;
     char url[128];
     snprintf(url, sizeof url, "%s/bytes?5000", web.url);
     OOM_EACH
@@ -55,9 +54,8 @@ static void test_http_all(void **state)
     }
 }
 
-static void test_http_download(void **state)
+TEST(test_http_download)
 {
-    (void)state;
     char urls[2][128], target[128];
     snprintf(urls[0], sizeof urls[0], "%s/bytes?500", web.url);
     snprintf(urls[1], sizeof urls[1], "%s", file_url);
@@ -76,9 +74,8 @@ static void test_http_download(void **state)
     }
 }
 
-static void test_http_ca_file(void **state)
+TEST(test_http_ca_file)
 {
-    (void)state;
     unsetenv("SSL_CERT_FILE"), unsetenv("CURL_CA_BUNDLE");
     OOM_EACH // all places are tried
     {
@@ -94,10 +91,5 @@ static void test_http_ca_file(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_http_all),
-        cmocka_unit_test(test_http_download),
-        cmocka_unit_test(test_http_ca_file),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return run_all_tests(set_up, tear_down);
 }

@@ -17,9 +17,8 @@ static int64_t nano_of(const char *text)
     return nano;
 }
 
-static void test_parse(void **state)
+TEST(test_parse)
 {
-    (void)state;
     // The nano-units are the text with the point moved nine places, by hand.
     static const struct {
         const char *text;
@@ -48,9 +47,8 @@ static void test_parse(void **state)
         assert_int_equal(nano_of(good[i].text), good[i].nano);
 }
 
-static void test_parse_refuses(void **state)
+TEST(test_parse_refuses)
 {
-    (void)state;
     static const struct {
         const char *text;
         int code;
@@ -114,9 +112,8 @@ static void test_parse_refuses(void **state)
     assert_string_equal(err.text, "'1,000' is not an amount of money");
 }
 
-static void test_text(void **state)
+TEST(test_text)
 {
-    (void)state;
     static const struct {
         int64_t nano;
         const char *text;
@@ -142,9 +139,8 @@ static void test_text(void **state)
 
 // In the order of enum money_rounding; from Python 3.11's decimal, Decimal(text).quantize() with
 // ROUND_DOWN, ROUND_UP, ROUND_HALF_UP, ROUND_HALF_EVEN; the sign of a zero taken off.
-static void test_rounded(void **state)
+TEST(test_rounded)
 {
-    (void)state;
     static const struct {
         const char *text;
         int decimals;
@@ -184,9 +180,8 @@ static void test_rounded(void **state)
     assert_string_equal(text, "-9223372036.854775808");
 }
 
-static void test_short(void **state)
+TEST(test_short)
 {
-    (void)state;
     static const struct {
         const char *amount, *expected;
     } cases[] = {
@@ -223,9 +218,8 @@ static void test_short(void **state)
 }
 
 // ISO 4217: a yen and a won have no smaller unit, a Kuwaiti dinar has thousandths.
-static void test_short_in(void **state)
+TEST(test_short_in)
 {
-    (void)state;
     static const struct {
         const char *amount, *currency, *expected;
     } cases[] = {
@@ -252,9 +246,8 @@ static void test_short_in(void **state)
     }
 }
 
-static void test_intervals(void **state)
+TEST(test_intervals)
 {
-    (void)state;
     static const struct {
         const char *amount, *low, *high, *shown, *interval;
     } cases[] = {
@@ -285,9 +278,8 @@ static void test_intervals(void **state)
     assert_string_equal(interval, "-9223372037-9223372037");
 }
 
-static void test_sums(void **state)
+TEST(test_sums)
 {
-    (void)state;
     struct err err = {0};
     int64_t n = 42;
     assert_ok(money_add(1, 2, &n, &err), &err);
@@ -317,9 +309,8 @@ static void test_sums(void **state)
 
 // From Python 3.11's decimal with 80 digits: (Decimal(rate) * quantity / divisor).quantize(1), in
 // the order of enum money_rounding. The lower half was drawn at random.
-static void test_scale(void **state)
+TEST(test_scale)
 {
-    (void)state;
     static const struct {
         int64_t rate, quantity, divisor, expected[4];
     } cases[] = {
@@ -382,9 +373,8 @@ static void test_scale(void **state)
     }
 }
 
-static void test_scale_refuses(void **state)
+TEST(test_scale_refuses)
 {
-    (void)state;
     int64_t n = 42;
     struct err err = {0};
     assert_int_equal(money_scale(1, 1, 0, MONEY_DOWN, &n, &err), ERR_FORMAT);
@@ -421,9 +411,8 @@ static void assert_money(int64_t nano, const char *expected)
     assert_string_equal(text, expected);
 }
 
-static void test_rules_of_providers(void **state)
+TEST(test_rules_of_providers)
 {
-    (void)state;
     const int64_t hour_ns = 3600 * NS_PER_S, month_s = 86400 * 30;
 
     // EBS: rate × GB × seconds / (86400 × 30). AWS's own example: 2,000 GB at $0.10 for 12 hours
@@ -466,9 +455,8 @@ static void test_rules_of_providers(void **state)
 }
 
 // No binary fraction touches money.
-static void test_no_binary_fractions_in_the_source(void **state)
+TEST(test_no_binary_fractions_in_the_source)
 {
-    (void)state;
     static const char *const words[] = {"double", "float", "<math.h>", "strtod", "%f", "%g"};
     struct buf source = {0};
     struct err err = {0};
@@ -478,23 +466,4 @@ static void test_no_binary_fractions_in_the_source(void **state)
         if (strstr(buf_str(&source), words[i]))
             fail_msg("money.c holds '%s'", words[i]);
     buf_release(&source);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parse),
-        cmocka_unit_test(test_parse_refuses),
-        cmocka_unit_test(test_text),
-        cmocka_unit_test(test_rounded),
-        cmocka_unit_test(test_short),
-        cmocka_unit_test(test_short_in),
-        cmocka_unit_test(test_intervals),
-        cmocka_unit_test(test_sums),
-        cmocka_unit_test(test_scale),
-        cmocka_unit_test(test_scale_refuses),
-        cmocka_unit_test(test_rules_of_providers),
-        cmocka_unit_test(test_no_binary_fractions_in_the_source),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

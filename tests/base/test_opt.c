@@ -75,9 +75,8 @@ static void done(struct parsed *p)
     opt_release(tables, &p->v, &p->rest);
 }
 
-static void a_bare_number_has_its_unit(void **state)
+TEST(a_bare_number_has_its_unit)
 {
-    (void)state;
     static const struct {
         const char *line;
         int64_t ns;
@@ -100,9 +99,8 @@ static void a_bare_number_has_its_unit(void **state)
     done(&p);
 }
 
-static void choices_of_a_registry(void **state)
+TEST(choices_of_a_registry)
 {
-    (void)state;
     struct parsed p;
     parse(&p, "--shape square", false);
     assert_ok(p.rc, &p.err);
@@ -115,9 +113,8 @@ static void choices_of_a_registry(void **state)
     done(&p);
 }
 
-static void all_forms(void **state)
+TEST(all_forms)
 {
-    (void)state;
     struct parsed p;
     parse(&p, "x --all --out=f -n 3 --format json y --max-time 1.5h --storage 2GiB -- z -q", false);
     assert_ok(p.rc, &p.err);
@@ -167,9 +164,8 @@ static void all_forms(void **state)
     done(&p);
 }
 
-static void leading_stops_at_the_first_argument(void **state)
+TEST(leading_stops_at_the_first_argument)
 {
-    (void)state;
     struct parsed p;
     parse(&p, "-a --out x cmd --brief", true);
     assert_ok(p.rc, &p.err);
@@ -178,9 +174,8 @@ static void leading_stops_at_the_first_argument(void **state)
     done(&p);
 }
 
-static void wrong_use_is_explained(void **state)
+TEST(wrong_use_is_explained)
 {
-    (void)state;
     static const struct {
         const char *line, *text, *hint;
     } cases[] = {
@@ -213,9 +208,8 @@ static void wrong_use_is_explained(void **state)
     }
 }
 
-static void nearest_word(void **state)
+TEST(nearest_word)
 {
-    (void)state;
     const char *const words[] = {"check", "run", "runs", "quote", "compare", "prices", NULL};
     assert_string_equal(opt_nearest("chekc", words), "check"); // two neighbours swapped
     assert_string_equal(opt_nearest("price", words), "prices");
@@ -224,17 +218,4 @@ static void nearest_word(void **state)
     assert_null(opt_nearest("banana", words));
     assert_null(opt_nearest("", words));
     assert_null(opt_nearest("xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", words));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_forms),
-        cmocka_unit_test(a_bare_number_has_its_unit),
-        cmocka_unit_test(choices_of_a_registry),
-        cmocka_unit_test(leading_stops_at_the_first_argument),
-        cmocka_unit_test(wrong_use_is_explained),
-        cmocka_unit_test(nearest_word),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

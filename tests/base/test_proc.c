@@ -26,9 +26,8 @@ static void assert_words(const struct proc_result *result, const char *words)
     buf_release(&b);
 }
 
-static void keeps_output_and_code(void **state)
+TEST(keeps_output_and_code)
 {
-    (void)state;
     struct proc_result r;
     run("echo out; echo wrong >&2; exit 3", NULL, &r);
     assert_true(r.exited);
@@ -40,9 +39,8 @@ static void keeps_output_and_code(void **state)
     proc_result_release(&r);
 }
 
-static void tells_signals(void **state)
+TEST(tells_signals)
 {
-    (void)state;
     struct proc_result r;
     run("kill -ILL $$", NULL, &r);
     assert_false(r.exited);
@@ -52,9 +50,8 @@ static void tells_signals(void **state)
     proc_result_release(&r);
 }
 
-static void input_is_empty(void **state)
+TEST(input_is_empty)
 {
-    (void)state;
     struct proc_result r;
     run("cat; echo end", NULL, &r);
     assert_string_equal(buf_str(&r.out), "end\n");
@@ -62,9 +59,8 @@ static void input_is_empty(void **state)
 }
 
 // A child that writes without end neither blocks nor fills our memory.
-static void drops_what_is_over_the_cap(void **state)
+TEST(drops_what_is_over_the_cap)
 {
-    (void)state;
     struct proc_result r;
     run("head -c 3000000 /dev/zero; echo end >&2", &(struct proc_options){.keep_max = 1000}, &r);
     assert_int_equal(r.out.len, 1000);
@@ -73,9 +69,8 @@ static void drops_what_is_over_the_cap(void **state)
     proc_result_release(&r);
 }
 
-static void time_limit_ends_it(void **state)
+TEST(time_limit_ends_it)
 {
-    (void)state;
     struct proc_result r;
     run("sleep 20", &(struct proc_options){.timeout_ms = 100}, &r);
     assert_true(r.timed_out);
@@ -91,9 +86,8 @@ static void time_limit_ends_it(void **state)
 }
 
 // A grandchild that keeps the pipes open must not keep us waiting.
-static void left_behind_grandchild_does_not_block(void **state)
+TEST(left_behind_grandchild_does_not_block)
 {
-    (void)state;
     struct proc_result r;
     int64_t start = clock_now_ns();
     run("sleep 3 & echo done", NULL, &r);
@@ -122,9 +116,8 @@ static int call_leaves_nothing_behind(void *context)
     return fcntl(0, F_GETFD) == -1 ? 1 : 0;
 }
 
-static void calls_run_in_a_child(void **state)
+TEST(calls_run_in_a_child)
 {
-    (void)state;
     struct err err = {0};
     struct proc proc[3];
     struct proc_result r;
@@ -152,9 +145,8 @@ static int open_descriptors(void)
     return count;
 }
 
-static void no_descriptor_is_left_open(void **state)
+TEST(no_descriptor_is_left_open)
 {
-    (void)state;
     int before = open_descriptors();
     struct proc_result r;
     run("true", NULL, &r);
@@ -167,19 +159,4 @@ static void no_descriptor_is_left_open(void **state)
     assert_int_equal(kill(pid, 0), -1); // gone, and waited for
     assert_int_equal(open_descriptors(), before);
     proc_kill(&(struct proc){0});
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keeps_output_and_code),
-        cmocka_unit_test(tells_signals),
-        cmocka_unit_test(input_is_empty),
-        cmocka_unit_test(drops_what_is_over_the_cap),
-        cmocka_unit_test(time_limit_ends_it),
-        cmocka_unit_test(left_behind_grandchild_does_not_block),
-        cmocka_unit_test(calls_run_in_a_child),
-        cmocka_unit_test(no_descriptor_is_left_open),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

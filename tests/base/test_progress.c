@@ -41,9 +41,8 @@ static void assert_line(struct progress_view view, size_t width, const char *exp
     buf_release(&out);
 }
 
-static void test_lines(void **state)
+TEST(test_lines)
 {
-    (void)state;
     struct progress_view half = {.label = "weights",
                                  .unit = PROGRESS_BYTES,
                                  .done = 50 << 20,
@@ -71,9 +70,8 @@ static void test_lines(void **state)
 }
 
 // With money: what is left out first on narrow terminals is what tells least.
-static void test_costs(void **state)
+TEST(test_costs)
 {
-    (void)state;
     struct progress_view run = {.label = "mlp",
                                 .unit = PROGRESS_TIME,
                                 .done = 27,
@@ -111,9 +109,8 @@ static void test_costs(void **state)
 }
 
 // The parts that must not lie.
-static void test_truth(void **state)
+TEST(test_truth)
 {
-    (void)state;
     struct buf out = {0};
     struct progress_view view = {.label = "x", .total = 1000000, .elapsed_ns = NS_PER_S};
     view.done = 999999; // not yet everything
@@ -135,9 +132,8 @@ static void test_truth(void **state)
     buf_release(&out);
 }
 
-static void test_fits(void **state)
+TEST(test_fits)
 {
-    (void)state;
     static const char *const labels[] = {"",
                                          "data",
                                          "a label that is much longer than anybody would like it",
@@ -219,9 +215,8 @@ static void run_on(int fd, int updates)
     progress_end(&progress);
 }
 
-static void test_terminal(void **state)
+TEST(test_terminal)
 {
-    (void)state;
     char seen[8000];
     setenv("TERM", "xterm", 1);
     setenv("LC_ALL", "C.UTF-8", 1);
@@ -256,9 +251,8 @@ static void test_terminal(void **state)
     assert_string_equal(seen, WIPE "label    0 %" WIPE);
 }
 
-static void test_silence(void **state)
+TEST(test_silence)
 {
-    (void)state;
     char seen[100];
     setenv("TERM", "dumb", 1);
     struct terminal t = terminal_open(60);
@@ -282,9 +276,8 @@ static void test_silence(void **state)
     progress_end(&none);
 }
 
-static void test_redraws(void **state)
+TEST(test_redraws)
 {
-    (void)state;
     char seen[8000];
     setenv("TERM", "xterm", 1);
     struct terminal t = terminal_open(60);
@@ -301,13 +294,7 @@ static void test_redraws(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines),    cmocka_unit_test(test_costs),
-        cmocka_unit_test(test_truth),    cmocka_unit_test(test_fits),
-        cmocka_unit_test(test_terminal), cmocka_unit_test(test_silence),
-        cmocka_unit_test(test_redraws),
-    };
     if (!setlocale(LC_CTYPE, "C.UTF-8"))
         return 1;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

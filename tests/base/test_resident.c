@@ -27,9 +27,8 @@ static long resident_kib(void)
     return pages * sysconf(_SC_PAGESIZE) / 1024;
 }
 
-static void free_memory(void **state)
+TEST(free_memory)
 {
-    (void)state;
     static char *pieces[PIECES];
     for (size_t i = 0; i < PIECES; i++) {
         pieces[i] = malloc(PIECE);
@@ -47,9 +46,8 @@ static void free_memory(void **state)
 }
 
 // As the loader does it with constants: changed, then protected.
-static void changed_pages(void **state)
+TEST(changed_pages)
 {
-    (void)state;
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     FILE *file = tmpfile();
     assert_non_null(file);
@@ -70,13 +68,4 @@ static void changed_pages(void **state)
     munmap(map, 4 * page);
     munmap(clean, 4 * page);
     fclose(file);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(free_memory),
-        cmocka_unit_test(changed_pages),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

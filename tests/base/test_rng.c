@@ -9,9 +9,8 @@
 
 #include "test.h"
 
-static void test_known_answers(void **state)
+TEST(test_known_answers)
 {
-    (void)state;
     // Random123's tests/kat_vectors, "philox4x32 10": counter, key, result.
     static const uint32_t vectors[][10] = {
         {0, 0, 0, 0, 0, 0, 0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8},
@@ -31,9 +30,8 @@ static void test_known_answers(void **state)
 
 // The figures of this test come from a second implementation in Python (Philox written from the
 // paper, FNV-1a, statistics.NormalDist.inv_cdf), which gives the known answers above.
-static void test_draws_of_the_second_implementation(void **state)
+TEST(test_draws_of_the_second_implementation)
 {
-    (void)state;
     static const uint32_t words[] = {0xb850222e, 0xc58cb04b, 0x14a7a020, 0x7a84fff9, 0xadca1466,
                                      0x523e0d85, 0x65401425, 0xb299da3f, 0xf7ce299f, 0x823ccb40};
     static const uint64_t pairs[] = {0xc58cb04bb850222e, 0x7a84fff914a7a020, 0x523e0d85adca1466};
@@ -83,9 +81,8 @@ static void test_draws_of_the_second_implementation(void **state)
     assert_int_equal(rng_u32(&child), 0x969af00e);
 }
 
-static void test_splits_differ_and_do_not_depend_on_draws(void **state)
+TEST(test_splits_differ_and_do_not_depend_on_draws)
 {
-    (void)state;
     struct rng a, b, c;
     rng_init(&a, 1);
     rng_split(&a, "dropout", 0, &b);
@@ -119,9 +116,8 @@ static void test_splits_differ_and_do_not_depend_on_draws(void **state)
 }
 
 // At the end of its range the position starts again instead of failing.
-static void test_position_wraps(void **state)
+TEST(test_position_wraps)
 {
-    (void)state;
     struct rng end;
     rng_init(&end, 1);
     end.position = UINT64_MAX - 3;
@@ -139,9 +135,8 @@ static double chi_square(const uint64_t *counts, size_t count, double expected)
 }
 
 // The bounds leave out one in a million on each side: scipy.stats.chi2.ppf(1e-6 and 1 - 1e-6, df).
-static void test_uniform_by_chi_square(void **state)
+TEST(test_uniform_by_chi_square)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < 5; seed++) {
         struct rng rng;
         uint64_t bytes[8][256] = {0}, floats[256] = {0}, tens[10] = {0};
@@ -167,9 +162,8 @@ static void test_uniform_by_chi_square(void **state)
     }
 }
 
-static void test_no_bias_with_a_large_bound(void **state)
+TEST(test_no_bias_with_a_large_bound)
 {
-    (void)state;
     // Of 0 to 3 × 2^62 - 1 a third lies below 2^62, where the remainder of a 64-bit number by the
     // bound would do so half of the time; and a third can be divided by 3, where the high half of
     // a product with the bound, taken as it comes, could half of the time.
@@ -191,9 +185,8 @@ static void test_no_bias_with_a_large_bound(void **state)
     assert_true(rng_below(&rng, UINT64_MAX) < UINT64_MAX);
 }
 
-static void test_every_order_as_likely(void **state)
+TEST(test_every_order_as_likely)
 {
-    (void)state;
     struct rng rng;
     uint64_t counts[256] = {0}; // by the digits of the order in base 4
     rng_init(&rng, 11);
@@ -235,9 +228,8 @@ static void test_every_order_as_likely(void **state)
     rng_shuffle(&rng, NULL, 0, 8);
 }
 
-static void test_normal_quantile(void **state)
+TEST(test_normal_quantile)
 {
-    (void)state;
     // mpmath with 40 digits: sqrt(2) * erfinv(2p - 1), p being the double nearest to what is shown.
     static const struct {
         double p, x;
@@ -273,9 +265,8 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void test_normal(void **state)
+TEST(test_normal)
 {
-    (void)state;
     enum { N = 200000 };
     double *x = malloc(N * sizeof *x);
     assert_non_null(x);
@@ -311,9 +302,8 @@ static void test_normal(void **state)
 }
 
 // Streams of one family must not follow each other: correlations of bits between 64 children.
-static void test_children_are_uncorrelated(void **state)
+TEST(test_children_are_uncorrelated)
 {
-    (void)state;
     enum { CHILDREN = 64, WORDS = 256 };
     static uint64_t drawn[CHILDREN + 1][WORDS];
     struct rng parent, child;
@@ -335,21 +325,4 @@ static void test_children_are_uncorrelated(void **state)
             assert_true(fabs(same - bits / 2) < 6 * sqrt(bits) / 2);
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_known_answers),
-        cmocka_unit_test(test_draws_of_the_second_implementation),
-        cmocka_unit_test(test_splits_differ_and_do_not_depend_on_draws),
-        cmocka_unit_test(test_position_wraps),
-        cmocka_unit_test(test_uniform_by_chi_square),
-        cmocka_unit_test(test_no_bias_with_a_large_bound),
-        cmocka_unit_test(test_every_order_as_likely),
-        cmocka_unit_test(test_normal_quantile),
-        cmocka_unit_test(test_normal),
-        cmocka_unit_test(test_children_are_uncorrelated),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

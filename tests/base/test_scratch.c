@@ -35,9 +35,8 @@ static void put(const char *folder, const char *name)
     assert_ok(fs_write(path, "x", 1, &err), &err);
 }
 
-static void removes_its_files(void **state)
+TEST(removes_its_files)
 {
-    (void)state;
     struct err err = {0};
     struct scratch s;
     struct stat st;
@@ -102,9 +101,8 @@ static void look(void)
     scratch_remove(&s);
 }
 
-static void the_next_start_removes_those_of_killed_processes(void **state)
+TEST(the_next_start_removes_those_of_killed_processes)
 {
-    (void)state;
     char path[300];
     pid_t pid = start_owner(path, NULL);
     look();
@@ -115,9 +113,8 @@ static void the_next_start_removes_those_of_killed_processes(void **state)
     assert_false(exists(path));
 }
 
-static void a_copy_of_the_lock_keeps_it(void **state)
+TEST(a_copy_of_the_lock_keeps_it)
 {
-    (void)state;
     char path[300];
     pid_t copy, pid = start_owner(path, &copy);
     end(pid);
@@ -131,9 +128,8 @@ static void a_copy_of_the_lock_keeps_it(void **state)
     assert_false(exists(path));
 }
 
-static void other_folders_stay(void **state)
+TEST(other_folders_stay)
 {
-    (void)state;
     char mine[300], linked[300], target[300], file[400];
     snprintf(mine, sizeof mine, "%s/fare-mydata", place); // as long as one of ours
     assert_int_equal(mkdir(mine, 0700), 0);
@@ -152,11 +148,5 @@ static void other_folders_stay(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(removes_its_files),
-        cmocka_unit_test(the_next_start_removes_those_of_killed_processes),
-        cmocka_unit_test(a_copy_of_the_lock_keeps_it),
-        cmocka_unit_test(other_folders_stay),
-    };
-    return cmocka_run_group_tests(tests, make_place, NULL);
+    return run_all_tests(make_place, NULL);
 }

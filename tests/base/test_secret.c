@@ -60,9 +60,8 @@ static void check(const struct example *examples, size_t count)
 }
 #define CHECK(examples) check(examples, sizeof examples / sizeof *examples)
 
-static void secrets_are_hidden(void **state)
+TEST(secrets_are_hidden)
 {
-    (void)state;
     static const struct example examples[] = {
         // by form, anywhere
         {NULL, HF, "***"},
@@ -112,9 +111,8 @@ static void secrets_are_hidden(void **state)
     CHECK(examples);
 }
 
-static void harmless_values_stay(void **state)
+TEST(harmless_values_stay)
 {
-    (void)state;
     static const struct example examples[] = {
         {"--lr", "1e-4"},
         {"--tokenizer", "gpt2"},
@@ -161,17 +159,15 @@ static void harmless_values_stay(void **state)
     CHECK(examples);
 }
 
-static void names_of_labels(void **state)
+TEST(names_of_labels)
 {
-    (void)state;
     assert_string_equal(mask(NULL, "api_key", "x"), "***");
     assert_string_equal(mask(NULL, "team", "vision"), "vision");
     assert_string_equal(mask(NULL, "note", "token=abc"), "token=***");
 }
 
-static void own_patterns(void **state)
+TEST(own_patterns)
 {
-    (void)state;
     static const char *const patterns[] = {"proj-[0-9]+", "^db-url$"};
     struct secrets own;
     struct err err = {0};
@@ -198,11 +194,5 @@ static int release(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(secrets_are_hidden),
-        cmocka_unit_test(harmless_values_stay),
-        cmocka_unit_test(names_of_labels),
-        cmocka_unit_test(own_patterns),
-    };
-    return cmocka_run_group_tests(tests, NULL, release);
+    return run_all_tests(NULL, release);
 }

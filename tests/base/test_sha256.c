@@ -6,9 +6,8 @@
 
 #include "test.h"
 
-static void test_vectors_of_nist(void **state)
+TEST(test_vectors_of_nist)
 {
-    (void)state;
     // FIPS 180-2 appendix B and NIST's example values; the empty message from SHA256ShortMsg.rsp.
     static const struct {
         const char *message, *hash;
@@ -29,9 +28,8 @@ static void test_vectors_of_nist(void **state)
     }
 }
 
-static void test_a_million_times_a(void **state)
+TEST(test_a_million_times_a)
 {
-    (void)state;
     // FIPS 180-2, B.3; in pieces whose size shares no factor with the block.
     struct sha256 sha;
     uint8_t hash[SHA256_BYTES];
@@ -66,9 +64,8 @@ static const struct {
     {1000, "1e9bc38cbf860b9ec31918b065f9b52476c549a782e0e7990bed8ce3868d2371"},
 };
 
-static void test_every_way_to_cut_it(void **state)
+TEST(test_every_way_to_cut_it)
 {
-    (void)state;
     uint8_t bytes[1000], hash[SHA256_BYTES];
     char hex[SHA256_HEX_BYTES];
     for (size_t i = 0; i < sizeof bytes; i++)
@@ -90,9 +87,8 @@ static void test_every_way_to_cut_it(void **state)
 }
 
 // The processor's instructions against the plain loop, over every alignment and several counts.
-static void test_both_loops_agree(void **state)
+TEST(test_both_loops_agree)
 {
-    (void)state;
     static uint8_t bytes[64 * 9 + 16];
     if (!sha256_fast_works())
         skip();
@@ -111,9 +107,8 @@ static void test_both_loops_agree(void **state)
 }
 
 // RFC 4231, test cases 1, 2 and 6: a short key, a shorter one, and one longer than a block.
-static void test_with_a_key(void **state)
+TEST(test_with_a_key)
 {
-    (void)state;
     static const uint8_t ones[20] = {0x0b, 0x0b, 0x0b, 0x0b, 0x0b, 0x0b, 0x0b, 0x0b, 0x0b, 0x0b,
                                      0x0b, 0x0b, 0x0b, 0x0b, 0x0b, 0x0b, 0x0b, 0x0b, 0x0b, 0x0b};
     uint8_t long_key[131];
@@ -145,14 +140,4 @@ static void test_with_a_key(void **state)
         other[31] ^= 1;
         assert_false(sha256_same(out, other));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_with_a_key),        cmocka_unit_test(test_vectors_of_nist),
-        cmocka_unit_test(test_a_million_times_a), cmocka_unit_test(test_every_way_to_cut_it),
-        cmocka_unit_test(test_both_loops_agree),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

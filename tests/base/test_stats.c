@@ -62,9 +62,8 @@ static const struct {
 };
 static const double places[8] = {0, 0.1, 0.25, 1.0 / 3, 0.5, 0.9, 0.95, 1};
 
-static void test_figures_of_numpy(void **state)
+TEST(test_figures_of_numpy)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(described); i++) {
         const double *x = described[i].x;
         size_t n = described[i].n;
@@ -94,9 +93,8 @@ static void test_figures_of_numpy(void **state)
     assert_true(stats_stddev(same, 3) == 0);
 }
 
-static void test_scale_of_the_mad(void **state)
+TEST(test_scale_of_the_mad)
 {
-    (void)state;
     // 1 / qnorm(0.75) = 1.4826022185056018 (R).
     assert_near(STATS_MAD_SCALE, 1 / rng_normal_quantile(0.75), 1e-15);
     assert_near(STATS_MAD_SCALE, 1.4826022185056018, 1e-15);
@@ -105,9 +103,8 @@ static void test_scale_of_the_mad(void **state)
 // NIST's Statistical Reference Datasets, univariate: NumAcc1 to NumAcc4 are made to lose digits.
 // Their certified means and standard deviations are exact; what a double can hold of the data
 // leaves about 15, 9 and 8 digits of the deviation in NumAcc2, 3 and 4.
-static void test_nist_reference_data(void **state)
+TEST(test_nist_reference_data)
 {
-    (void)state;
     const double numacc1[] = {10000001, 10000003, 10000002};
     assert_true(stats_mean(numacc1, 3) == 10000002);
     assert_true(stats_stddev(numacc1, 3) == 1);
@@ -136,9 +133,8 @@ static int by_value(const void *a, const void *b)
 
 // Every order statistic of awkward series, against the C library's sort; stats_median() leaves x
 // alone.
-static void test_quantiles_against_a_sort(void **state)
+TEST(test_quantiles_against_a_sort)
 {
-    (void)state;
     enum { N = 257 };
     struct rng rng;
     rng_init(&rng, 1);
@@ -170,9 +166,8 @@ static void test_quantiles_against_a_sort(void **state)
 }
 
 // A million values in patterns that are quadratic for a badly chosen pivot: this would not end.
-static void test_median_of_a_million(void **state)
+TEST(test_median_of_a_million)
 {
-    (void)state;
     enum { N = 1000001 };
     double *x = malloc(N * sizeof *x), median;
     assert_non_null(x);
@@ -187,9 +182,8 @@ static void test_median_of_a_million(void **state)
 }
 
 // The cases of hyperfine's own tests for its rule (src/outlier_detection.rs).
-static void test_outliers_of_hyperfine(void **state)
+TEST(test_outliers_of_hyperfine)
 {
-    (void)state;
     static const double drawn[] = {2.33269488,  1.42195907, -0.57527698, -0.31293437,
                                    2.2948158,   0.75813273, -1.0712388,  -0.96394741,
                                    -1.15897446, 1.10976285, 20.0,        -500.0};
@@ -223,9 +217,8 @@ static const double fifteen[] = {10.0, 10.4, 10.5, 10.9, 11.3, 11.8, 12.0, 12.1,
 // binomial variable (15, k/15) is at least 8: 0.0255, 0.0882, 0.2131, ... 0.7869, 0.9118, 0.9745
 // at the 4th, 5th, 6th, ... 9th, 10th, 11th. So the exact interval of 90 % goes from the 5th to
 // the 11th value, that of 80 % from the 6th to the 10th.
-static void test_bootstrap_of_the_median_is_exact(void **state)
+TEST(test_bootstrap_of_the_median_is_exact)
 {
-    (void)state;
     double shuffled[15];
     memcpy(shuffled, fifteen, sizeof fifteen);
     struct rng rng;
@@ -247,9 +240,8 @@ static void test_bootstrap_of_the_median_is_exact(void **state)
 
 // What the interval is for: it holds the true median about as often as it says. The median of
 // exp(normal) is 1. Of 400 samples 380 are due; 360 to 396 is four standard deviations and some.
-static void test_coverage(void **state)
+TEST(test_coverage)
 {
-    (void)state;
     int held = 0;
     for (uint64_t seed = 0; seed < 400; seed++) {
         struct rng rng;
@@ -264,9 +256,8 @@ static void test_coverage(void **state)
     assert_in_range(held, 360, 396);
 }
 
-static void test_refuses(void **state)
+TEST(test_refuses)
 {
-    (void)state;
     const double bad[] = {1, 2, (double)NAN, 4}, endless[] = {-HUGE_VAL, 1};
     double figure = 42;
     size_t count = 42;
@@ -288,9 +279,8 @@ static void test_refuses(void **state)
 }
 
 // By mpmath (30 digits): the density integrated, and its integral inverted.
-static void student(void **state)
+TEST(student)
 {
-    (void)state;
     const struct {
         double t, df, share;
     } shares[] = {{1, 1, 0.75},
@@ -325,21 +315,4 @@ static void student(void **state)
     for (double df = 0.5; df < 1e8; df *= 3.7)
         for (double p = 0.001; p < 1; p += 0.0637)
             assert_true(fabs(stats_t_cdf(stats_t_quantile(p, df), df) - p) < 1e-8);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(student),
-        cmocka_unit_test(test_figures_of_numpy),
-        cmocka_unit_test(test_scale_of_the_mad),
-        cmocka_unit_test(test_nist_reference_data),
-        cmocka_unit_test(test_quantiles_against_a_sort),
-        cmocka_unit_test(test_median_of_a_million),
-        cmocka_unit_test(test_outliers_of_hyperfine),
-        cmocka_unit_test(test_bootstrap_of_the_median_is_exact),
-        cmocka_unit_test(test_coverage),
-        cmocka_unit_test(test_refuses),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,9 +33,8 @@ static int make_root(void **state)
     return mkdtemp(root) ? 0 : -1;
 }
 
-static void reads_below_the_root(void **state)
+TEST(reads_below_the_root)
 {
-    (void)state;
     struct buf b = {0};
     put("/sys/cpu3/name", "  a name \n\n");
     assert_true(tree_exists(&tree, "/sys/cpu%d/name", 3));
@@ -48,9 +47,8 @@ static void reads_below_the_root(void **state)
     buf_release(&b);
 }
 
-static void numbers(void **state)
+TEST(numbers)
 {
-    (void)state;
     static const struct {
         const char *text;
         bool good;
@@ -78,9 +76,8 @@ static void numbers(void **state)
     }
 }
 
-static void lists_in_order(void **state)
+TEST(lists_in_order)
 {
-    (void)state;
     struct buf b = {0};
     put("/d/cpu10/x", "");
     put("/d/cpu2/x", "");
@@ -96,9 +93,8 @@ static void lists_in_order(void **state)
     buf_release(&b);
 }
 
-static void links(void **state)
+TEST(links)
 {
-    (void)state;
     struct buf b = {0};
     char path[512];
     snprintf(path, sizeof path, "%s/link", root);
@@ -110,9 +106,8 @@ static void links(void **state)
 }
 
 // The kernel's own format, see proc(5).
-static void values_by_key(void **state)
+TEST(values_by_key)
 {
-    (void)state;
     struct buf b = {0};
     const char *meminfo = "MemTotal:       24684100 kB\nMemFree:  1 kB\nSwapTotal:\t0 kB\nMem: 9";
     assert_true(tree_value(&tree, meminfo, "MemTotal", ':', &b));
@@ -126,9 +121,8 @@ static void values_by_key(void **state)
     buf_release(&b);
 }
 
-static void long_paths_are_refused(void **state)
+TEST(long_paths_are_refused)
 {
-    (void)state;
     struct buf b = {0};
     assert_false(tree_text(&tree, &b, "/%05000d", 1));
     assert_false(tree.failed);
@@ -137,10 +131,5 @@ static void long_paths_are_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_below_the_root), cmocka_unit_test(numbers),
-        cmocka_unit_test(lists_in_order),       cmocka_unit_test(links),
-        cmocka_unit_test(values_by_key),        cmocka_unit_test(long_paths_are_refused),
-    };
-    return cmocka_run_group_tests(tests, make_root, NULL);
+    return run_all_tests(make_root, NULL);
 }

@@ -6,9 +6,8 @@
 #include "base/units.h"
 
 // IEC 80000-13: Ki = 1024, k = 1000; a bare letter means 1024s, as in dd and truncate.
-static void sizes_as_people_write_them(void **state)
+TEST(sizes_as_people_write_them)
 {
-    (void)state;
     static const struct {
         const char *text;
         bool good;
@@ -41,9 +40,8 @@ static void sizes_as_people_write_them(void **state)
     }
 }
 
-static void sizes_as_people_read_them(void **state)
+TEST(sizes_as_people_read_them)
 {
-    (void)state;
     assert_string_equal(units_bytes(0).s, "0 B");
     assert_string_equal(units_bytes(512).s, "512 B");
     assert_string_equal(units_bytes(1024).s, "1 KiB");
@@ -62,9 +60,8 @@ static void sizes_as_people_read_them(void **state)
     assert_string_equal(units_rate(4.167e12).s, "4.17 TB/s");
 }
 
-static void counts_of_things(void **state)
+TEST(counts_of_things)
 {
-    (void)state;
     assert_string_equal(units_count(0, "day").s, "0 days");
     assert_string_equal(units_count(1, "day").s, "1 day");
     assert_string_equal(units_count(2, "day").s, "2 days");
@@ -72,9 +69,8 @@ static void counts_of_things(void **state)
                         "9223372036854775807 other offers");
 }
 
-static void thousands_apart(void **state)
+TEST(thousands_apart)
 {
-    (void)state;
     static const char *const numbers[][2] = {
         {"0", "0"},
         {"999", "999"},
@@ -93,9 +89,8 @@ static void thousands_apart(void **state)
                      UNITS_TEXT - 2);
 }
 
-static void step_times_and_paces(void **state)
+TEST(step_times_and_paces)
 {
-    (void)state;
     assert_string_equal(units_step(0.23).s, "0.23 ms");
     assert_string_equal(units_step(12.3456).s, "12.35 ms");
     assert_string_equal(units_step(999.94).s, "999.9 ms");
@@ -113,24 +108,10 @@ static void step_times_and_paces(void **state)
 }
 
 // By hand: 98 to 102 around 100 is 2 %. Ends that are the wrong way round were "± -0.0 %".
-static void half_width(void **state)
+TEST(half_width)
 {
-    (void)state;
     assert_float_equal(units_half_width(98, 102, 100), 2, 1e-6);
     assert_float_equal(units_half_width(100, 100, 100), 0.1, 1e-6);
     assert_float_equal(units_half_width(100.01, 100, 100), 0.1, 1e-6);
     assert_float_equal(units_half_width(0, 0, 0), 0.1, 1e-6);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(half_width),
-        cmocka_unit_test(step_times_and_paces),
-        cmocka_unit_test(sizes_as_people_write_them),
-        cmocka_unit_test(sizes_as_people_read_them),
-        cmocka_unit_test(counts_of_things),
-        cmocka_unit_test(thousands_apart),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,9 +5,8 @@
 
 #include "train/data/files.h"
 
-static void test_bad(void **state)
+TEST(test_bad)
 {
-    (void)state;
     static const struct {
         const char *text;
         size_t len, bad;
@@ -39,9 +38,8 @@ static void test_bad(void **state)
         assert_int_equal(utf8_bad(cases[i].text, cases[i].len), cases[i].bad);
 }
 
-static void test_round_trip(void **state)
+TEST(test_round_trip)
 {
-    (void)state;
     for (uint32_t c = 0; c < 0x110000; c++) {
         if (c >= 0xD800 && c < 0xE000)
             continue;
@@ -59,9 +57,8 @@ static void test_round_trip(void **state)
 
 // for a, b in blocks: for c in range(a, b + 1): pack('<I', ord(chr(c).lower())), without U+0130,
 // whose lower case is two characters in Python.
-static void test_lower(void **state)
+TEST(test_lower)
 {
-    (void)state;
     static const uint32_t blocks[][2] = {
         {0, 0x17F}, {0x370, 0x3FF}, {0x400, 0x52F}, {0x531, 0x58F}, {0x1E00, 0x1EFF}};
     struct buf out = {0};
@@ -83,9 +80,8 @@ static void test_lower(void **state)
 }
 
 // b'1' if chr(c).isspace() else b'0' for all characters.
-static void test_space(void **state)
+TEST(test_space)
 {
-    (void)state;
     struct buf out = {0};
     char hex[SHA256_HEX_BYTES];
     for (uint32_t c = 0; c < 0x110000; c++)
@@ -98,9 +94,8 @@ static void test_space(void **state)
 // b'1' if unicodedata.category(chr(c)) == 'Cc' or unicodedata.bidirectional(chr(c)) in ('LRE',
 // 'RLE', 'LRO', 'RLO', 'PDF', 'LRI', 'RLI', 'FSI', 'PDI') or c in (0x61C, 0x200E, 0x200F) else
 // b'0'.
-static void test_steers(void **state)
+TEST(test_steers)
 {
-    (void)state;
     struct buf out = {0};
     char hex[SHA256_HEX_BYTES];
     for (uint32_t c = 0; c < 0x110000; c++)
@@ -108,14 +103,4 @@ static void test_steers(void **state)
     files_sha(out.data, out.len, hex);
     buf_release(&out);
     assert_string_equal(hex, "cf2166533c29046b395746c3bbd55d49f82283c03a7648f88a83f463a4ebda3c");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bad),    cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_lower),  cmocka_unit_test(test_space),
-        cmocka_unit_test(test_steers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

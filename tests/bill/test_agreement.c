@@ -223,9 +223,8 @@ static void each_offer(const char *region)
     }
 }
 
-static void shipped_offers(void **state)
+TEST(shipped_offers)
 {
-    (void)state;
     struct err err = {0};
     assert_ok(market_open(&market, "-", NULL, &err), &err);
     each_offer(NULL);
@@ -258,9 +257,8 @@ static void put_history(struct buf *table, const char *provider, const char *nam
 
 // An offer of each tariff's provider and kind in the user's own table, in the tariff's currency and
 // in another one, and a price by the month beside the hourly one, which may cap it.
-static void every_tariff(void **state)
+TEST(every_tariff)
 {
-    (void)state;
     struct err err = {0};
     struct buf table = {0}, own = {0}, off = {0};
     struct tariff_book *tariffs;
@@ -329,13 +327,4 @@ static void every_tariff(void **state)
     buf_release(&own);
     buf_release(&off);
     assert_true(compared - before > 3000);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shipped_offers),
-        cmocka_unit_test(every_tariff),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,9 +15,8 @@ static const struct tariff by_hour = {
 static const struct tariff by_ten_minutes = {
     .rate = TEXT("0.01"), .minimum_s = {600, true}, .unit_ms = {60000, true}};
 
-static void units_and_minimums(void **state)
+TEST(units_and_minimums)
 {
-    (void)state;
     const struct {
         const struct tariff *tariff;
         int64_t length_ns;
@@ -45,9 +44,8 @@ static void units_and_minimums(void **state)
         assert_string_equal(cost(cases[i].tariff, cases[i].length_ns), cases[i].cost);
 }
 
-static void roundings(void **state)
+TEST(roundings)
 {
-    (void)state;
     struct tariff t = {.rate = TEXT("60"), .unit_ms = {60000, true}, .rounding = TEXT("nearest")};
     assert_string_equal(cost(&t, 30 * S - 1), "0.00");
     assert_string_equal(cost(&t, 30 * S), "1.00");
@@ -60,9 +58,8 @@ static void roundings(void **state)
     assert_string_equal(cost(&t, 1500 * 1000), "0.000016667"); // whole milliseconds, downwards: 1
 }
 
-static void other_rates(void **state)
+TEST(other_rates)
 {
-    (void)state;
     const struct tariff by_minute = {.rate = TEXT("0.02"), .per_s = {60, true}};
     assert_string_equal(cost(&by_minute, 7632 * S), "2.544"); // 2.12 h at 0.02 a minute
     const struct tariff four = {
@@ -72,9 +69,8 @@ static void other_rates(void **state)
 
 // The cheapest public training of CIFAR-10 prorated a monthly price to 72 s; paid as a month it is
 // the whole.
-static void prorated_and_paid(void **state)
+TEST(prorated_and_paid)
 {
-    (void)state;
     const struct tariff monthly = {.rate = TEXT("765"),
                                    .per_s = {2592000, true},
                                    .unit_ms = {INT64_C(2592000000), true},
@@ -105,9 +101,8 @@ static struct tariff sustained(void)
 }
 
 // Each quarter of the month costs 20 points less: 30 % off a full month.
-static void sustained_use(void **state)
+TEST(sustained_use)
 {
-    (void)state;
     struct tariff t = sustained();
     const struct {
         int64_t hours;
@@ -133,9 +128,8 @@ static void sustained_use(void **state)
     assert_int_equal(charge_of(&t, &after).total, nano("168.000000001")); // 0.8 nano, rounded
 }
 
-static void monthly_caps(void **state)
+TEST(monthly_caps)
 {
-    (void)state;
     const struct tariff t = {.rate = TEXT("0.01"),
                              .minimum_s = {3600, true},
                              .unit_ms = {3600000, true},
@@ -159,9 +153,8 @@ static void monthly_caps(void **state)
     }
 }
 
-static void fees_by_month(void **state)
+TEST(fees_by_month)
 {
-    (void)state;
     const struct tariff t = {.rate = TEXT("0"), .monthly_fee = TEXT("5")};
     const struct {
         const char *start;
@@ -181,9 +174,8 @@ static void fees_by_month(void **state)
     }
 }
 
-static void interruptions(void **state)
+TEST(interruptions)
 {
-    (void)state;
     struct tariff now = by_second;
     now.spot_first_hour_free = (struct maybe_bool){true, true};
     struct charge_use use = {
@@ -206,9 +198,8 @@ static void interruptions(void **state)
     assert_int_equal(charge_of(&then, &use).total, nano("5.60")); // unless its user ends it
 }
 
-static void storage_and_traffic(void **state)
+TEST(storage_and_traffic)
 {
-    (void)state;
     static const struct tariff_step sizes[] = {{{32, true}}, {{64, true}}, {{128, true}}};
     struct tariff t = {.rate = TEXT("0"),
                        .storage_rate = TEXT("0.10"),
@@ -241,9 +232,8 @@ static void storage_and_traffic(void **state)
 }
 
 // Every four hours for two minutes, a month of 30 days: published as $0.06 for the machine.
-static void a_scheduled_task(void **state)
+TEST(a_scheduled_task)
 {
-    (void)state;
     const struct tariff t = {.rate = TEXT("0.01"), .minimum_s = {60, true}};
     const struct charge_use use = {.start_s = date("2018-11-01"), .length_ns = 120 * S};
     int64_t month = charge_of(&t, &use).total * 180;
@@ -252,9 +242,8 @@ static void a_scheduled_task(void **state)
     assert_string_equal(text, "0.06");
 }
 
-static void discounts_and_decimals(void **state)
+TEST(discounts_and_decimals)
 {
-    (void)state;
     struct tariff t = {.rate = TEXT("1.111"), .decimals = {2, true}};
     struct charge_use use = {
         .start_s = date("2018-03-05"), .length_ns = H, .discount_permille = 100};
@@ -268,9 +257,8 @@ static void discounts_and_decimals(void **state)
 }
 
 // Whatever the parts, they add up to the price of the time.
-static void parts_add_up(void **state)
+TEST(parts_add_up)
 {
-    (void)state;
     const int64_t lengths[] = {61 * S + 7, 13 * S, 1000 * S + 1, 0, 3};
     struct tariff t = by_hour;
     struct charge_use use = {.start_s = date("2018-03-05")};
@@ -293,9 +281,8 @@ static void parts_add_up(void **state)
     assert_int_equal(out[0], 0);
 }
 
-static void long_and_far(void **state)
+TEST(long_and_far)
 {
-    (void)state;
     const struct tariff t = {.rate = TEXT("98.32")};
     const struct charge_use month = {.start_s = date("2024-02-01"), .length_ns = 30 * 24 * H};
     assert_int_equal(charge_of(&t, &month).total, nano("70790.4"));
@@ -326,9 +313,8 @@ static void long_and_far(void **state)
 }
 
 // Summer time moves no bill: the night of the change has as many seconds as any.
-static void clocks_that_change(void **state)
+TEST(clocks_that_change)
 {
-    (void)state;
     setenv("TZ", "Europe/Berlin", 1);
     const struct tariff t = {
         .rate = TEXT("1"), .minimum_s = {3600, true}, .unit_ms = {3600000, true}};
@@ -337,9 +323,8 @@ static void clocks_that_change(void **state)
     unsetenv("TZ");
 }
 
-static void wrong_tariffs(void **state)
+TEST(wrong_tariffs)
 {
-    (void)state;
     static const struct tariff_tier falling[] = {{{500, true}, {100, true}},
                                                  {{250, true}, {80, true}}};
     struct tariff tiers = {.id = TEXT("x"), .rate = TEXT("1")};
@@ -450,22 +435,5 @@ int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "lines") == 0)
         return answer_lines();
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(units_and_minimums),
-        cmocka_unit_test(roundings),
-        cmocka_unit_test(other_rates),
-        cmocka_unit_test(prorated_and_paid),
-        cmocka_unit_test(sustained_use),
-        cmocka_unit_test(monthly_caps),
-        cmocka_unit_test(fees_by_month),
-        cmocka_unit_test(interruptions),
-        cmocka_unit_test(storage_and_traffic),
-        cmocka_unit_test(a_scheduled_task),
-        cmocka_unit_test(discounts_and_decimals),
-        cmocka_unit_test(parts_add_up),
-        cmocka_unit_test(long_and_far),
-        cmocka_unit_test(clocks_that_change),
-        cmocka_unit_test(wrong_tariffs),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

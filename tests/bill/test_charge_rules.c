@@ -4,9 +4,8 @@
 
 // OVHcloud's own example: from the 4th at 09:40 to the 12th at 16:30 are 198 h 50 min, and the
 // clock hours touched run from 09:00 to 17:00: 8 days and 8 hours, 200 h.
-static void clock_hours(void **state)
+TEST(clock_hours)
 {
-    (void)state;
     struct tariff t = {.rate = TEXT("1"), .unit_ms = {3600000, true}, .clock_units = {true, true}};
     int64_t length_ns = 198 * H + 50 * 60 * S;
     struct charge_use use = {.start_s = date("2026-03-04T09:40:00Z"), .length_ns = length_ns};
@@ -48,9 +47,8 @@ static void clock_hours(void **state)
 }
 
 // DigitalOcean: at least 60 s and at least one cent.
-static void minimum_amounts(void **state)
+TEST(minimum_amounts)
 {
-    (void)state;
     const struct tariff cheap = {
         .rate = TEXT("0.09375"), .minimum_s = {60, true}, .minimum_amount = TEXT("0.01")};
     assert_string_equal(cost(&cheap, S), "0.01");              // 60 s are 0.0015625
@@ -78,9 +76,8 @@ static void minimum_amounts(void **state)
 #define GB INT64_C(1000000000)
 
 // AWS's steps: 100 GB free, 0.09 to 10 TB, 0.085 to 50, 0.07 to 150, then 0.05.
-static void egress_steps(void **state)
+TEST(egress_steps)
 {
-    (void)state;
     static const struct tariff_egress steps[] = {{{10240, true}, TEXT("0.09")},
                                                  {{51200, true}, TEXT("0.085")},
                                                  {{153600, true}, TEXT("0.07")}};
@@ -119,9 +116,8 @@ static void egress_steps(void **state)
 
 // RunPod: a volume of 100 GB costs 0.10 running and 0.20 stopped. A day running is
 // 100 × 0.10 / 30, two days stopped are 100 × 0.20 × 2 / 30.
-static void storage_while_stopped(void **state)
+TEST(storage_while_stopped)
 {
-    (void)state;
     struct tariff t = {
         .rate = TEXT("1"), .storage_rate = TEXT("0.10"), .storage_stopped_rate = TEXT("0.20")};
     const struct charge_use use = {.start_s = date("2026-03-05"),
@@ -144,9 +140,8 @@ static void storage_while_stopped(void **state)
 }
 
 // Hetzner, DigitalOcean, Hyperstack: a machine that is off costs what a running one does.
-static void billed_while_stopped(void **state)
+TEST(billed_while_stopped)
 {
-    (void)state;
     struct tariff t = {.rate = TEXT("0.01"),
                        .unit_ms = {3600000, true},
                        .billed_while_stopped = {true, true},
@@ -171,9 +166,8 @@ static void billed_while_stopped(void **state)
 
 // OCI divides by the seconds of the actual month: 10 days of 100 GB at 0.0255 cost 2.55 × 10 / 28
 // in February and 2.55 × 10 / 31 in March; from 23 February on, 6 days of one and 4 of the other.
-static void storage_by_calendar_month(void **state)
+TEST(storage_by_calendar_month)
 {
-    (void)state;
     struct tariff t = {.rate = TEXT("0"),
                        .storage_rate = TEXT("0.0255"),
                        .storage_minimum_s = {60, true},
@@ -195,9 +189,8 @@ static void storage_by_calendar_month(void **state)
 }
 
 // Paperspace: ten days of a disk at $10 a month are $3.33.
-static void storage_by_days(void **state)
+TEST(storage_by_days)
 {
-    (void)state;
     const struct tariff t = {.rate = TEXT("0"),
                              .storage_rate = TEXT("0.10"),
                              .storage_unit_ms = {86400000, true},
@@ -209,9 +202,8 @@ static void storage_by_days(void **state)
 
 // A monthly price that is charged by the hour, and at most once a month: 39.00 for 720 h are
 // 0.054166667 an hour, and a December of 744 h costs 39.00.
-static void monthly_by_the_hour(void **state)
+TEST(monthly_by_the_hour)
 {
-    (void)state;
     const struct tariff t = {.kind = TEXT("monthly"),
                              .rate = TEXT("39"),
                              .per_s = {2592000, true},
@@ -226,9 +218,8 @@ static void monthly_by_the_hour(void **state)
 }
 
 // Modal: 1.5 times the price in a broad region, 1.75 times in a narrow one.
-static void region_factors(void **state)
+TEST(region_factors)
 {
-    (void)state;
     static const struct tariff_region regions[] = {{TEXT("*-*"), {175, true}},
                                                    {TEXT("?*"), {150, true}}};
     struct tariff t = {.rate = TEXT("3.95")};
@@ -246,9 +237,8 @@ static void region_factors(void **state)
 }
 
 // Advice asks what a coarser unit than the assumed one would cost: 61 s at 3.60 an hour.
-static void coarser_units(void **state)
+TEST(coarser_units)
 {
-    (void)state;
     const struct tariff t = {.rate = TEXT("3.60")};
     const struct {
         int64_t unit_ns;
@@ -266,9 +256,8 @@ static void coarser_units(void **state)
 }
 
 // Every amount of a tariff but the rate, so that none is forgotten when currencies are converted.
-static void fees_of_a_rule(void **state)
+TEST(fees_of_a_rule)
 {
-    (void)state;
     static const struct tariff_egress steps[] = {{{10, true}, TEXT("0.0001")}};
     struct tariff t = {.rate = TEXT("1000"),
                        .minimum_amount = TEXT("1"),
@@ -288,17 +277,4 @@ static void fees_of_a_rule(void **state)
     for (size_t i = 0; i < count; i++)
         sum += *fees[i];
     assert_int_equal(sum, nano("255.0001"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(clock_hours),          cmocka_unit_test(minimum_amounts),
-        cmocka_unit_test(egress_steps),         cmocka_unit_test(storage_while_stopped),
-        cmocka_unit_test(billed_while_stopped), cmocka_unit_test(storage_by_calendar_month),
-        cmocka_unit_test(storage_by_days),      cmocka_unit_test(monthly_by_the_hour),
-        cmocka_unit_test(region_factors),       cmocka_unit_test(coarser_units),
-        cmocka_unit_test(fees_of_a_rule),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,9 +25,8 @@ static int64_t count(const char *text, const char *from, const char *to)
     return crontab_count(&tab, day(from), day(to));
 }
 
-static void counts(void **state)
+TEST(counts)
 {
-    (void)state;
     // February 2026 begins on a Sunday and has 28 days.
     const struct {
         const char *text;
@@ -74,9 +73,8 @@ static void counts(void **state)
     unsetenv("TZ");
 }
 
-static void averages(void **state)
+TEST(averages)
 {
-    (void)state;
     const struct {
         const char *text;
         int64_t starts, gap_s;
@@ -102,9 +100,8 @@ static void averages(void **state)
     }
 }
 
-static void refused(void **state)
+TEST(refused)
 {
-    (void)state;
     const struct {
         const char *text, *error;
     } cases[] = {
@@ -172,10 +169,5 @@ int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "lines") == 0)
         return answer_lines();
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counts),
-        cmocka_unit_test(averages),
-        cmocka_unit_test(refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -20,9 +20,8 @@ static struct own_machine bought(const char *purchase)
 }
 
 // 2500 / (0.90 × 24 × 167/43) = 29.8 days (published April 2017).
-static void published_break_even(void **state)
+TEST(published_break_even)
 {
-    (void)state;
     struct err err = {0};
     struct own_machine m = bought("2500");
     const struct own_rent rent = {nano("0.90"), 167, 43};
@@ -38,9 +37,8 @@ static void published_break_even(void **state)
 
 // 2000 less 500 over 30 months of 100 h is 0.5 an hour; 300 W at 0.30 is 0.09; 620 h of 30 W idle
 // over 100 h of use is 0.0558.
-static void an_hour(void **state)
+TEST(an_hour)
 {
-    (void)state;
     struct err err = {0};
     struct own_machine m = {.purchase = nano("2000"),
                             .resale = nano("500"),
@@ -77,9 +75,8 @@ static void an_hour(void **state)
 }
 
 // Idle time that is no whole number of seconds per hour of use: 7 s of use a month.
-static void hardly_used(void **state)
+TEST(hardly_used)
 {
-    (void)state;
     struct err err = {0};
     struct own_machine m = bought("0");
     struct own_hour hour;
@@ -92,9 +89,8 @@ static void hardly_used(void **state)
 }
 
 // Power eats what is saved: 0.90 of rent against 0.60 of power leaves 0.30 an hour.
-static void power_counts(void **state)
+TEST(power_counts)
 {
-    (void)state;
     struct err err = {0};
     struct own_machine m = bought("300");
     struct own_rent rent = {nano("0.90"), 1, 1};
@@ -116,9 +112,8 @@ static void power_counts(void **state)
 
 // Interest on the mean of purchase and resale, 3,000 at 12 % a year: 30 a month of 100 h. And where
 // their sum leaves 64 bits: 10 % of 5,000,000,000 over 8,640 h.
-static void interest_counts(void **state)
+TEST(interest_counts)
 {
-    (void)state;
     struct err err = {0};
     struct own_machine m = bought("4000");
     struct own_hour hour;
@@ -138,9 +133,8 @@ static void interest_counts(void **state)
     assert_int_equal(use_s, -1);
 }
 
-static void what_cannot_be(void **state)
+TEST(what_cannot_be)
 {
-    (void)state;
     struct own_machine bad[7];
     for (size_t i = 0; i < 7; i++)
         bad[i] = bought("100");
@@ -178,10 +172,5 @@ int main(int argc, char **argv)
         printf("%lld\n", (long long)use_s);
         return rc != 0;
     }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(published_break_even), cmocka_unit_test(an_hour),
-        cmocka_unit_test(hardly_used),          cmocka_unit_test(power_counts),
-        cmocka_unit_test(what_cannot_be),       cmocka_unit_test(interest_counts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -47,9 +47,8 @@ static const char *cents(int64_t amount)
     return text;
 }
 
-static void four_hourly(void **state)
+TEST(four_hourly)
 {
-    (void)state;
     struct schedule s = published("0 */4 * * *", 60);
     struct schedule_bill b = bill_of(&s, 1);
     assert_int_equal(b.starts, 180);
@@ -70,9 +69,8 @@ static void four_hourly(void **state)
     assert_int_equal(old.up_ns, 600 * S);
 }
 
-static void always_up(void **state)
+TEST(always_up)
 {
-    (void)state;
     struct schedule s = published("0 */4 * * *", 60);
     struct schedule_line line;
     struct err err = {0};
@@ -100,9 +98,8 @@ static void always_up(void **state)
 }
 
 // February 2026 has 28 days: 168 starts, 28/30 of the disk; always up is 672 h.
-static void calendar_month(void **state)
+TEST(calendar_month)
 {
-    (void)state;
     struct schedule s = published("0 */4 * * *", 60);
     struct schedule_line line;
     struct err err = {0};
@@ -117,9 +114,8 @@ static void calendar_month(void **state)
 }
 
 // Sundays: 30/7 starts in 30 days, of 0.000333333 each.
-static void on_average(void **state)
+TEST(on_average)
 {
-    (void)state;
     struct schedule s = published("@weekly", 60);
     struct schedule_bill b = bill_of(&s, 1);
     assert_int_equal(b.starts * 7, b.starts_in * 30);
@@ -127,9 +123,8 @@ static void on_average(void **state)
 }
 
 // With a cap of 0.05 the month's 0.06 are 0.05; with tiers every start counts on.
-static void caps_and_tiers(void **state)
+TEST(caps_and_tiers)
 {
-    (void)state;
     struct schedule s = published("0 */4 * * *", 60);
     s.priced.rule.monthly_cap = nano("0.05");
     assert_int_equal(bill_of(&s, 1).machine.price, nano("0.05"));
@@ -151,9 +146,8 @@ static void caps_and_tiers(void **state)
 }
 
 // Clock hours at 1.00: 15 minutes from :10 on touch one, from :50 on two. 720 × 3 h.
-static void clock_hours(void **state)
+TEST(clock_hours)
 {
-    (void)state;
     struct schedule s = published("10,50 * * * *", 0);
     struct tariff t = {.unit_ms = {3600000, true}, .clock_units = {true, true}};
     struct err err = {0};
@@ -172,9 +166,8 @@ static void clock_hours(void **state)
 
 // 100.00 for 30 days and in units of 30 days: each month with a start costs that, and a long one no
 // more.
-static void whole_months(void **state)
+TEST(whole_months)
 {
-    (void)state;
     const struct {
         const char *cron, *price;
     } cases[] = {{"@daily", "100"}, {"@yearly", "8.333333333"}, {"0 0 1,15 2,8 *", "16.666666667"}};
@@ -193,9 +186,8 @@ static void whole_months(void **state)
     }
 }
 
-static void not_known(void **state)
+TEST(not_known)
 {
-    (void)state;
     struct schedule s = published("0 */4 * * *", 60);
     s.extras = SCHEDULING_UNKNOWN;
     struct schedule_bill b = bill_of(&s, 1);
@@ -209,9 +201,8 @@ static void not_known(void **state)
     assert_int_equal(b.total.price, b.machine.price + b.discount.price);
 }
 
-static void refused(void **state)
+TEST(refused)
 {
-    (void)state;
     struct schedule s = published("*/5 * * * *", 60);
     struct schedule_bill b;
     struct err err = {0}, many = {0};
@@ -224,16 +215,4 @@ static void refused(void **state)
     assert_int_equal(schedule_bill(&s, 0, &b, &many), ERR_USAGE);
     s = published("0 0 30 2 *", 60); // never
     assert_int_equal(bill_of(&s, 1).machine.price, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(four_hourly),    cmocka_unit_test(always_up),
-        cmocka_unit_test(calendar_month), cmocka_unit_test(on_average),
-        cmocka_unit_test(caps_and_tiers), cmocka_unit_test(not_known),
-        cmocka_unit_test(refused),        cmocka_unit_test(clock_hours),
-        cmocka_unit_test(whole_months),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -65,9 +65,8 @@ static void check(const struct bill_case *cases, size_t count)
 #define CHECK(cases) check(cases, sizeof(cases) / sizeof *(cases))
 
 #define AWS "aws", OFFER_ON_DEMAND, "p2.xlarge"
-static void aws(void **state)
+TEST(aws)
 {
-    (void)state;
     static const struct bill_case cases[] = {
         {AWS, "2017-10-01", "0.90", 1, false, "0.90"},
         {AWS, "2017-10-01", "0.90", H, false, "0.90"},
@@ -82,9 +81,8 @@ static void aws(void **state)
 }
 
 #define SPOT "aws", OFFER_SPOT, "p2.xlarge"
-static void aws_spot(void **state)
+TEST(aws_spot)
 {
-    (void)state;
     static const struct bill_case cases[] = {
         // Now: the first hour is free where the provider ends it; otherwise the seconds.
         {SPOT, "2026-11-15", "0.36", H - 1, true, "0"},
@@ -105,9 +103,8 @@ static void aws_spot(void **state)
 #define A3    "gcp", OFFER_ON_DEMAND, "a3-highgpu-8g"
 #define N2    "gcp", OFFER_ON_DEMAND, "n2-standard-4"
 #define GSPOT "gcp", OFFER_SPOT, "n1-standard-1"
-static void gcp(void **state)
+TEST(gcp)
 {
-    (void)state;
     static const struct bill_case cases[] = {
         {GSPOT, "2017-09-25", "0.60", 120 * S, false, "0.10"}, // ten minutes
         {GSPOT, "2017-09-25", "0.60", 600 * S + 1, false, "0.11"},
@@ -127,9 +124,8 @@ static void gcp(void **state)
     CHECK(cases);
 }
 
-static void others(void **state)
+TEST(others)
 {
-    (void)state;
     static const struct bill_case cases[] = {
         {"azure", OFFER_ON_DEMAND, "x", "2018-02-15", "0.60", 61 * S, false, "0.01"},
         {"azure", OFFER_ON_DEMAND, "x", "2018-02-15", "0.60", 405 * S, false, "0.06"}, // 6 min 45 s
@@ -159,9 +155,8 @@ static void others(void **state)
 
 // Hetzner's dedicated servers by the hour since March 2024: 3 started hours of 72.00 / 720 h, and
 // at most the month's price in a March of 744 h.
-static void hourly_capped_by_month(void **state)
+TEST(hourly_capped_by_month)
 {
-    (void)state;
 #define EX51 "hetzner", OFFER_MONTHLY, "ex51"
     static const struct bill_case cases[] = {
         {EX51, "2024-03-01", "72", 8172 * S, false, "0.30"},
@@ -174,9 +169,8 @@ static void hourly_capped_by_month(void **state)
 }
 
 // Rates are by the hour; each tariff names the source of its rule.
-static void others_of_2026(void **state)
+TEST(others_of_2026)
 {
-    (void)state;
 #define ON OFFER_ON_DEMAND
     static const struct bill_case cases[] = {
         // The clock hours from 09:00 to 17:00 eight days later: OVHcloud's own example, 200 h.
@@ -230,9 +224,8 @@ struct line_case {
     {                                                                                              \
         .start_s = SEP_S, .length_ns = H, .egress_bytes = bytes                                    \
     }
-static void storage_and_traffic(void **state)
+TEST(storage_and_traffic)
 {
-    (void)state;
     static const struct line_case cases[] = {
         // 100 GB × 0.10 / 30 for a day running, 100 × 0.20 / 30 for each day stopped.
         {"runpod", "x", KEPT(100, DAY_NS, DAY_NS), "0", "0.333333333", "0.666666667", "0"},
@@ -286,9 +279,8 @@ static void storage_and_traffic(void **state)
 }
 
 // Hetzner's cloud: started hours, and at most the offer's monthly price in a calendar month.
-static void monthly_cap(void **state)
+TEST(monthly_cap)
 {
-    (void)state;
 #define CLOUD "hetzner", OFFER_ON_DEMAND, "cx11"
     static const struct bill_case cases[] = {
         {CLOUD, "2026-06-01", "0.01", 1, false, "0.01"},
@@ -304,15 +296,5 @@ static void monthly_cap(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(aws),
-        cmocka_unit_test(aws_spot),
-        cmocka_unit_test(gcp),
-        cmocka_unit_test(others),
-        cmocka_unit_test(others_of_2026),
-        cmocka_unit_test(storage_and_traffic),
-        cmocka_unit_test(monthly_cap),
-        cmocka_unit_test(hourly_capped_by_month),
-    };
-    return cmocka_run_group_tests(tests, open_book, close_book);
+    return run_all_tests(open_book, close_book);
 }

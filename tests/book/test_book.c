@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The three layers as one book: what holds, names, filters, histories, ages.
+// The three layers as one book: what holds, names, filters, histories, ages. Each test goes on with
+// what those before it left.
 #include "book/scratch.h"
 
 #include "amounts.h"
@@ -108,9 +109,8 @@ static struct offer find(const struct book *book, const char *name, int on)
     return o;
 }
 
-static void shipped_alone(void **state)
+TEST(shipped_alone)
 {
-    (void)state;
     struct book *book;
     struct err err = {0};
     assert_ok(book_open(&book, NULL, &err), &err);
@@ -124,9 +124,8 @@ static void shipped_alone(void **state)
     book_close(book);
 }
 
-static void layers(void **state)
+TEST(layers)
 {
-    (void)state;
     struct book *book;
     struct err err = {0};
     import(HEAD "aws,p3.2xlarge,us-east-1,,,V100,1,8,61,,3.00,,2019-02-01,imported\n"
@@ -158,9 +157,8 @@ static void layers(void **state)
     book_close(book);
 }
 
-static void filters(void **state)
+TEST(filters)
 {
-    (void)state;
     struct book *book;
     struct err err = {0};
     assert_ok(book_open(&book, NULL, &err), &err);
@@ -190,9 +188,8 @@ static void filters(void **state)
     book_close(book);
 }
 
-static void names(void **state)
+TEST(names)
 {
-    (void)state;
     struct book *book;
     struct err err = {0};
     struct offer o;
@@ -218,9 +215,8 @@ static void names(void **state)
     book_close(book);
 }
 
-static void seen_again_is_not_old(void **state)
+TEST(seen_again_is_not_old)
 {
-    (void)state;
     struct book *book;
     struct err err = {0};
     import(HEAD "aws,new,us-east-1,us-east-1a,spot,H100,8,192,2048,,20,,2026-03-01,again\n");
@@ -240,9 +236,8 @@ static void seen_again_is_not_old(void **state)
 }
 
 // A history without sizes, as AWS prints it, learns them from the catalogue, whichever came first.
-static void sizes_are_shared(void **state)
+TEST(sizes_are_shared)
 {
-    (void)state;
     struct book *book;
     struct err err = {0};
     import("timestamp,availability_zone,instance_type,spot_price\n"
@@ -255,9 +250,8 @@ static void sizes_are_shared(void **state)
     book_close(book);
 }
 
-static void wrong_tables(void **state)
+TEST(wrong_tables)
 {
-    (void)state;
     struct book *book;
     struct err err = {0};
     put("config/fare/offers/bad.csv", HEAD "aws,x,,,,,,,,,-1,,2018-02-01,mine\n");
@@ -269,9 +263,8 @@ static void wrong_tables(void **state)
     unlink(path);
 }
 
-static void no_home(void **state)
+TEST(no_home)
 {
-    (void)state;
     struct book *book;
     struct err err = {0};
     char *home = getenv("HOME"), *data = getenv("XDG_DATA_HOME"),
@@ -291,9 +284,8 @@ static void no_home(void **state)
     setenv("XDG_CONFIG_HOME", kept[2], 1);
 }
 
-static void risk(void **state)
+TEST(risk)
 {
-    (void)state;
     struct book *book;
     struct err err = {0};
     struct offer_risk r;
@@ -313,17 +305,5 @@ static void risk(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        // each goes on with what those before it left
-        cmocka_unit_test(shipped_alone),
-        cmocka_unit_test(layers),
-        cmocka_unit_test(filters),
-        cmocka_unit_test(names),
-        cmocka_unit_test(seen_again_is_not_old),
-        cmocka_unit_test(sizes_are_shared),
-        cmocka_unit_test(wrong_tables),
-        cmocka_unit_test(no_home),
-        cmocka_unit_test(risk),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return run_all_tests(set_up, tear_down);
 }

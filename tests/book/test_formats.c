@@ -18,9 +18,8 @@ static void expect_fault(const char *format, const char *name, const char *text,
     "instance_name,location,price,cpu,memory,gpu_count,gpu_name,gpu_memory,spot,disk_size,gpu_"    \
     "vendor\n"
 
-static void gpuhunt(void **state)
+TEST(gpuhunt)
 {
-    (void)state;
     struct read r =
         read_text(NULL, "lambdalabs.csv",
                   HUNT "gpu_1x_h100,us-west-1,2.4900000000000002,26,200,1,H100,80,False,"
@@ -44,9 +43,8 @@ static void gpuhunt(void **state)
     expect_fault("gpuhunt", "x.csv", "instance_name,price\n", "no column 'location'");
 }
 
-static void same_thing_twice(void **state)
+TEST(same_thing_twice)
 {
-    (void)state;
     struct read r = read_text("gpuhunt", "x.csv",
                               HUNT "a,b,2,1,1,0,,,True,,\na,b,1.5,1,1,0,,,True,,\n"
                                    "a,b,1.5,1,1,0,,,True,,\n");
@@ -88,9 +86,8 @@ static void spot_days(const struct read *r)
     assert_int_equal(p[1].seen, day("2026-03-06")); // the file's last day
 }
 
-static void aws_spot(void **state)
+TEST(aws_spot)
 {
-    (void)state;
     struct read csv = read_text(NULL, "us-east-1_2026-03.csv",
                                 "timestamp,availability_zone,instance_type,spot_price\n"
                                 "2026-03-01T00:17:55+00:00,us-east-1d,g4dn.xlarge,0.203800\n"
@@ -134,9 +131,8 @@ static void aws_spot(void **state)
     image_release(&object.image);
 }
 
-static void aws_spot_faults(void **state)
+TEST(aws_spot_faults)
 {
-    (void)state;
 #define TABLE "timestamp,availability_zone,instance_type,spot_price\n"
     expect_fault("aws-spot", "f.csv", TABLE "yesterday,z1a,t,1\n", "f.csv, line 2: 'yesterday'");
     expect_fault("aws-spot", "f.csv", TABLE "2026-03-01,z1a,t,-1\n", "line 2: '-1' is below zero");
@@ -157,9 +153,8 @@ static void aws_spot_faults(void **state)
     "\"ranges\":[{\"index\":0,\"label\":\"<5%\",\"dots\":0,\"max\":5},{\"index\":1,\"label\":"     \
     "\"5-10%\",\"dots\":1,\"max\":11},{\"index\":4,\"label\":\">20%\",\"dots\":4,\"max\":100}]"
 
-static void advisor(void **state)
+TEST(advisor)
 {
-    (void)state;
     struct read r =
         read_text(NULL, "spot-advisor-data.json",
                   "{" RANGES ",\"spot_advisor\":{\"us-east-1\":{\"Linux\":{"
@@ -197,9 +192,8 @@ static void advisor(void **state)
 #define TYPE(value)                                                                                \
     "{" RANGES ",\n\"spot_advisor\":{\"r-1\":{\"Linux\":{\n\"a\":{\"r\":0},\n\"t\":" value "}}}}"
 
-static void hostile(void **state)
+TEST(hostile)
 {
-    (void)state;
     static const struct {
         const char *what, *format, *text, *says;
     } cases[] = {
@@ -272,9 +266,8 @@ static void hostile(void **state)
 
 // ---- fare's own ----
 
-static void native(void **state)
+TEST(native)
 {
-    (void)state;
     struct read r = read_text(
         NULL, "mine.csv",
         "provider,name,region,zone,kind,gpu,gpus,gpu_memory_gib,vcpus,memory_gib,cpu,bare_metal,"
@@ -302,9 +295,8 @@ static void native(void **state)
     image_release(&r.image);
 }
 
-static void native_faults(void **state)
+TEST(native_faults)
 {
-    (void)state;
 #define FARE "provider,name,kind,gpu,gpus,bare_metal,price,currency,per,date,source\n"
     static const char *const cases[][2] = {
         {"a/b,n,,,,,1,,,2018-02-01,x\n", "line 2, column 'provider'"},
@@ -337,11 +329,5 @@ static void native_faults(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gpuhunt),       cmocka_unit_test(same_thing_twice),
-        cmocka_unit_test(aws_spot),      cmocka_unit_test(aws_spot_faults),
-        cmocka_unit_test(advisor),       cmocka_unit_test(native),
-        cmocka_unit_test(native_faults), cmocka_unit_test(hostile),
-    };
-    return cmocka_run_group_tests(tests, use_share, NULL);
+    return run_all_tests(use_share, NULL);
 }

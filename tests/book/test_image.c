@@ -41,9 +41,8 @@ static int try(const char *bytes, size_t len, struct err *err)
     return rc;
 }
 
-static void sound(void **state)
+TEST(sound)
 {
-    (void)state;
     struct buf b = {0};
     struct err err = {0};
     make(&b);
@@ -51,9 +50,8 @@ static void sound(void **state)
     buf_release(&b);
 }
 
-static void every_byte_counts(void **state)
+TEST(every_byte_counts)
 {
-    (void)state;
     struct buf b = {0};
     make(&b);
     for (size_t i = 0; i < b.len; i++) {
@@ -65,9 +63,8 @@ static void every_byte_counts(void **state)
     buf_release(&b);
 }
 
-static void every_length(void **state)
+TEST(every_length)
 {
-    (void)state;
     struct buf b = {0};
     make(&b);
     for (size_t len = 0; len < b.len; len++) {
@@ -82,9 +79,8 @@ static void every_length(void **state)
 
 // With a sum that is right again: what is accepted must be sound in everything that readers rely
 // on.
-static void hostile(void **state)
+TEST(hostile)
 {
-    (void)state;
     static const unsigned char values[] = {0x00, 0x01, 0x7f, 0x80, 0xff};
     struct buf b = {0};
     make(&b);
@@ -134,9 +130,8 @@ static void hostile(void **state)
     buf_release(&b);
 }
 
-static void counts_that_lie(void **state)
+TEST(counts_that_lie)
 {
-    (void)state;
     struct buf b = {0};
     make(&b);
     for (size_t at = 32; at < sizeof(struct image_head); at += 4) {
@@ -151,9 +146,8 @@ static void counts_that_lie(void **state)
 }
 
 // Books of before there were series had a header without their numbers.
-static void version_1(void **state)
+TEST(version_1)
 {
-    (void)state;
     struct buf b = {0}, old = {0};
     make(&b);
     struct image_head head;
@@ -187,9 +181,8 @@ static void version_1(void **state)
     buf_release(&b);
 }
 
-static void files(void **state)
+TEST(files)
 {
-    (void)state;
     struct image m;
     struct err err = {0};
     assert_ok(image_open(&m, "/nonexistent/book", &err), &err);
@@ -211,11 +204,5 @@ static void files(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sound),           cmocka_unit_test(every_byte_counts),
-        cmocka_unit_test(every_length),    cmocka_unit_test(hostile),
-        cmocka_unit_test(counts_that_lie), cmocka_unit_test(version_1),
-        cmocka_unit_test(files),
-    };
-    return cmocka_run_group_tests(tests, use_share, NULL);
+    return run_all_tests(use_share, NULL);
 }

@@ -39,9 +39,8 @@ static const struct {
 #define TABLE (&inputs[sizeof inputs / sizeof *inputs - 1]) // fare's own
 
 // The table of devices has a test of its own (advise/test_quote_oom).
-static void importing(void **state)
+TEST(importing)
 {
-    (void)state;
     struct err none = {0};
     struct devices *devices = NULL;
     assert_ok(devices_open(&devices, &none), &none);
@@ -98,9 +97,8 @@ static int count(void *arg, const struct offer *offer, struct err *err)
     return 0;
 }
 
-static void files(void **state)
+TEST(files)
 {
-    (void)state;
     struct err err = {0};
     snprintf(path, sizeof path, "/tmp/fare-oom-book-%d", (int)getpid());
     char from[128], lock[128];
@@ -137,9 +135,5 @@ static void files(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(importing),
-        cmocka_unit_test(files),
-    };
-    return cmocka_run_group_tests(tests, use_share, NULL);
+    return run_all_tests(use_share, NULL);
 }

@@ -22,9 +22,8 @@ static void see(struct prices *p, int64_t rate, int day, bool expected)
     assert_int_equal(changed, expected);
 }
 
-static void same_price_is_one_row(void **state)
+TEST(same_price_is_one_row)
 {
-    (void)state;
     struct prices p = {0};
     see(&p, 90, 100, true);
     see(&p, 90, 130, false);
@@ -35,9 +34,8 @@ static void same_price_is_one_row(void **state)
     prices_release(&p);
 }
 
-static void change_adds_a_row(void **state)
+TEST(change_adds_a_row)
 {
-    (void)state;
     struct prices p = {0};
     see(&p, 90, 100, true);
     see(&p, 80, 130, true);
@@ -50,9 +48,8 @@ static void change_adds_a_row(void **state)
     prices_release(&p);
 }
 
-static void older_file_comes_later(void **state)
+TEST(older_file_comes_later)
 {
-    (void)state;
     struct prices p = {0};
     see(&p, 80, 130, true);
     see(&p, 90, 100, true);  // before everything
@@ -63,9 +60,8 @@ static void older_file_comes_later(void **state)
     prices_release(&p);
 }
 
-static void in_the_middle_of_a_known_time(void **state)
+TEST(in_the_middle_of_a_known_time)
 {
-    (void)state;
     struct prices p = {0};
     see(&p, 90, 100, true);
     see(&p, 90, 200, false);
@@ -77,9 +73,8 @@ static void in_the_middle_of_a_known_time(void **state)
     prices_release(&p);
 }
 
-static void two_prices_on_one_date(void **state)
+TEST(two_prices_on_one_date)
 {
-    (void)state;
     struct prices p = {0};
     see(&p, 90, 100, true);
     see(&p, 80, 100, true); // a correction: both stay, the later one holds
@@ -92,9 +87,8 @@ static void two_prices_on_one_date(void **state)
 // Whatever the order of sightings: rows stay in order, and what was seen last holds on its day. In
 // the order of time, every sighting ever made holds on its day. (Out of order that cannot be: of a
 // price that was seen thrice only the first and the last date are kept.)
-static void any_order(void **state)
+TEST(any_order)
 {
-    (void)state;
     struct rng rng;
     rng_init(&rng, 1);
     for (int round = 0; round < 3000; round++) {
@@ -122,14 +116,4 @@ static void any_order(void **state)
                 assert_int_equal(prices_on(p.items, p.count, day)->rate, truth[day]);
         prices_release(&p);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(same_price_is_one_row),  cmocka_unit_test(change_adds_a_row),
-        cmocka_unit_test(older_file_comes_later), cmocka_unit_test(in_the_middle_of_a_known_time),
-        cmocka_unit_test(two_prices_on_one_date), cmocka_unit_test(any_order),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,9 +7,8 @@
     "InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,GpuInfo,Price,SpotPrice,"       \
     "Region,AvailabilityZone\n"
 
-static void plain_rows(void **state)
+TEST(plain_rows)
 {
-    (void)state;
     struct read r = read_text("skypilot", "aws.csv",
                               HEAD "a1.2xlarge,,,8.0,16.0,,0.2568,0.256800,eu-west-1,euw1-az2\n"
                                    "a1.2xlarge,,,8.0,16.0,,0.2568,0.101,eu-west-1,euw1-az4\n");
@@ -27,9 +26,8 @@ static void plain_rows(void **state)
     image_release(&r.image);
 }
 
-static void zones_with_their_own_price(void **state)
+TEST(zones_with_their_own_price)
 {
-    (void)state;
     struct read r = read_text("skypilot", "aws.csv", HEAD "x,,,1,1,,0.5,,r,a\nx,,,1,1,,0.6,,r,b\n");
     assert_ok(r.rc, &r.err);
     assert_int_equal(rate(&r, "x", "a", OFFER_ON_DEMAND), 500000000);
@@ -37,9 +35,8 @@ static void zones_with_their_own_price(void **state)
     image_release(&r.image);
 }
 
-static void gpus_as_literals(void **state)
+TEST(gpus_as_literals)
 {
-    (void)state;
     struct read r = read_text(
         "skypilot", "x/aws.csv.gz",
         HEAD "g6f.large,L4,0.125,2.0,8.0,\"{'Gpus': [{'Name': 'L4', 'Manufacturer': 'NVIDIA', "
@@ -76,9 +73,8 @@ static void gpus_as_literals(void **state)
     image_release(&r.image);
 }
 
-static void no_spot_there(void **state)
+TEST(no_spot_there)
 {
-    (void)state;
     struct read vast = read_text(
         "skypilot", "vast.csv",
         "InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,GpuInfo,Price,SpotPrice,"
@@ -135,9 +131,8 @@ static void no_spot_there(void **state)
     image_release(&runpod.image);
 }
 
-static void lambda_total_is_ones(void **state)
+TEST(lambda_total_is_ones)
 {
-    (void)state;
     struct read r = read_text(
         "skypilot", "lambda.csv",
         "InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,Price,Region,GpuInfo,"
@@ -152,9 +147,8 @@ static void lambda_total_is_ones(void **state)
 
 // Rows of PrimeIntellect, where the memory is that of all GPUs and the total that of all GPUs
 // again. A V100 with 32 GB exists: that two of them have 16 GB each is told by the row with one.
-static void memory_of_all_gpus(void **state)
+TEST(memory_of_all_gpus)
 {
-    (void)state;
 #define PRIME "InstanceType,vCPUs,MemoryGiB,AcceleratorName,AcceleratorCount,GpuInfo,Region,Price\n"
 #define PRIME_ROW(type, gpu, count, size, total)                                                   \
     type ",8,64," gpu "," count ",\"{\"\"Gpus\"\":[{\"\"Name\"\":\"\"" gpu                         \
@@ -190,9 +184,8 @@ static void memory_of_all_gpus(void **state)
 }
 
 // Names as Shadeform (GAUDI2), GCP and AWS write them, and in other letters.
-static void not_gpus(void **state)
+TEST(not_gpus)
 {
-    (void)state;
     static const char *const names[] = {
         "GAUDI2",   "gaudi3",    "tpu-v2-8",       "TPU-V5E",       "Inferentia2",
         "TRAINIUM", "trainium2", "Qualcomm AI100", "Habana HL-205", "Virtex UltraScale+ (VU47P)"};
@@ -208,9 +201,8 @@ static void not_gpus(void **state)
     }
 }
 
-static void a_name_can_be_typed(void **state)
+TEST(a_name_can_be_typed)
 {
-    (void)state;
     struct read r = read_text(
         "skypilot", "fluidstack.csv",
         "InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,Price,Region,GpuInfo,"
@@ -223,9 +215,8 @@ static void a_name_can_be_typed(void **state)
     image_release(&r.image);
 }
 
-static void prime_intellect_counts_the_memory_twice(void **state)
+TEST(prime_intellect_counts_the_memory_twice)
 {
-    (void)state;
     struct read r = read_text(
         "skypilot", "primeintellect.csv",
         "InstanceType,UpstreamCloudId,vCPUs,MemoryGiB,AcceleratorName,AcceleratorCount,GpuInfo,"
@@ -249,9 +240,8 @@ static void prime_intellect_counts_the_memory_twice(void **state)
     image_release(&r.image);
 }
 
-static void azure_has_eight(void **state)
+TEST(azure_has_eight)
 {
-    (void)state;
     struct read r = read_text(
         "skypilot", "azure.csv",
         "InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,GpuInfo,Price,SpotPrice,"
@@ -280,9 +270,8 @@ static void azure_has_eight(void **state)
     "AvailabilityZone,Price,SpotPrice\n"
 #define MEM(n) "\"{'Gpus': [{'MemoryInfo': {'SizeInMiB': " #n "}}]}\""
 
-static void google_is_put_together(void **state)
+TEST(google_is_put_together)
 {
-    (void)state;
     struct read r = read_text(
         "skypilot", "gcp/vms.csv",
         GCP
@@ -328,9 +317,8 @@ static void google_is_put_together(void **state)
     image_release(&r.image);
 }
 
-static void faults(void **state)
+TEST(faults)
 {
-    (void)state;
     static const struct {
         const char *text, *says;
     } cases[] = {
@@ -366,9 +354,8 @@ static void faults(void **state)
     image_release(&r.image);
 }
 
-static void endless_line(void **state)
+TEST(endless_line)
 {
-    (void)state;
     size_t len = 8 << 20;
     char *text = malloc(len + 1);
     assert_non_null(text);
@@ -383,20 +370,5 @@ static void endless_line(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plain_rows),
-        cmocka_unit_test(zones_with_their_own_price),
-        cmocka_unit_test(gpus_as_literals),
-        cmocka_unit_test(no_spot_there),
-        cmocka_unit_test(lambda_total_is_ones),
-        cmocka_unit_test(memory_of_all_gpus),
-        cmocka_unit_test(not_gpus),
-        cmocka_unit_test(a_name_can_be_typed),
-        cmocka_unit_test(prime_intellect_counts_the_memory_twice),
-        cmocka_unit_test(azure_has_eight),
-        cmocka_unit_test(google_is_put_together),
-        cmocka_unit_test(faults),
-        cmocka_unit_test(endless_line),
-    };
-    return cmocka_run_group_tests(tests, use_share, NULL);
+    return run_all_tests(use_share, NULL);
 }

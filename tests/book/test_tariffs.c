@@ -37,9 +37,8 @@ static bool is_one_of(const char *text, const char *const *list)
     return *list;
 }
 
-static void by_date(void **state)
+TEST(by_date)
 {
-    (void)state;
     // No source gives their unit of time.
     static const char *const guesses[] = {
         "default",        "nimbix-on-demand", "paperspace-on-demand",
@@ -110,9 +109,8 @@ static void by_date(void **state)
 }
 
 // A sentence for each, and the exact words of some.
-static void words(void **state)
+TEST(words)
 {
-    (void)state;
     struct tariff_book *book = shipped(NULL);
     static const struct {
         const char *id, *begins;
@@ -214,9 +212,8 @@ static void words(void **state)
     tariff_book_close(book);
 }
 
-static void words_of_rates(void **state)
+TEST(words_of_rates)
 {
-    (void)state;
     struct tariff t = {.rate = strdup("0.02"),
                        .currency = strdup("EUR"),
                        .per_s = {60, true},
@@ -254,9 +251,8 @@ static void words_of_rates(void **state)
 }
 
 // A file of the user's own comes first, whatever its dates; one that names the offer before others.
-static void own_first(void **state)
+TEST(own_first)
 {
-    (void)state;
     const char *own = folder_new();
     folder_put(own, "a.json",
                "{\"schema\":\"fare.tariffs/1\",\"tariffs\":["
@@ -290,9 +286,8 @@ static void own_first(void **state)
 #define ONE(members)                                                                               \
     "{\"schema\":\"fare.tariffs/1\",\"tariffs\":[{\"id\":\"x\",\"provider\":\"p\"," members "}]}"
 
-static void malformed(void **state)
+TEST(malformed)
 {
-    (void)state;
     static const struct {
         const char *text, *error;
     } cases[] = {
@@ -374,9 +369,8 @@ static void malformed(void **state)
     }
 }
 
-static void where_files_are(void **state)
+TEST(where_files_are)
 {
-    (void)state;
     struct buf path = {0};
     struct err err = {0};
     setenv("XDG_CONFIG_HOME", "/c", 1);
@@ -394,13 +388,4 @@ static void where_files_are(void **state)
     assert_ok(files_shipped("providers", &path, &err), &err);
     assert_non_null(strstr(buf_str(&path), "/share/providers"));
     buf_release(&path);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(by_date),   cmocka_unit_test(words),     cmocka_unit_test(words_of_rates),
-        cmocka_unit_test(own_first), cmocka_unit_test(malformed), cmocka_unit_test(where_files_are),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

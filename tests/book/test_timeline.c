@@ -28,9 +28,8 @@ static void expect(struct timeline *t, const struct image_change *want, size_t c
                            from, until, &err),                                                     \
               &err)
 
-static void repeated(void **state)
+TEST(repeated)
 {
-    (void)state;
     struct timeline t = {0};
     struct err err = {0};
     // A price that is reported again is no change; at one second the higher one counts.
@@ -39,9 +38,8 @@ static void repeated(void **state)
     timeline_release(&t);
 }
 
-static void overlap(void **state)
+TEST(overlap)
 {
-    (void)state;
     struct err err = {0};
     for (int order = 0; order < 2; order++) { // the order of the files does not matter
         struct timeline t = {0};
@@ -55,9 +53,8 @@ static void overlap(void **state)
     }
 }
 
-static void holes(void **state)
+TEST(holes)
 {
-    (void)state;
     struct timeline t = {0};
     struct err err = {0};
     // A day apart is together; a second more is a hole, and after it the old price is news.
@@ -82,9 +79,8 @@ static void holes(void **state)
     timeline_release(&t);
 }
 
-static void nothing(void **state)
+TEST(nothing)
 {
-    (void)state;
     struct timeline t = {0};
     struct err err = {0};
     assert_ok(timeline_add(&t, NULL, 0, 0, 100, &err), &err);
@@ -97,9 +93,8 @@ static void nothing(void **state)
 
 #define HEAD "timestamp,availability_zone,instance_type,spot_price\n"
 
-static void imported(void **state)
+TEST(imported)
 {
-    (void)state;
     struct read r = read_text("aws-spot", "x.csv",
                               HEAD "2026-03-02T00:00:00Z,us-east-1a,g5.xlarge,0.5\n" // not in order
                                    "2026-03-01T00:00:10Z,us-east-1a,g5.xlarge,0.4\n"
@@ -125,9 +120,8 @@ static void imported(void **state)
 }
 
 // The CLI's document may go on after the list; one that is cut off is refused.
-static void documents(void **state)
+TEST(documents)
 {
-    (void)state;
 #define PRICE                                                                                      \
     "{\"AvailabilityZone\":\"us-east-1a\",\"InstanceType\":\"g5.xlarge\",\"SpotPrice\":\"0.4\","   \
     "\"Timestamp\":\"2026-03-01T00:00:10Z\"}"
@@ -160,9 +154,5 @@ static void documents(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(repeated), cmocka_unit_test(overlap),  cmocka_unit_test(holes),
-        cmocka_unit_test(nothing),  cmocka_unit_test(imported), cmocka_unit_test(documents),
-    };
-    return cmocka_run_group_tests(tests, use_share, NULL);
+    return run_all_tests(use_share, NULL);
 }

@@ -7,9 +7,8 @@
 
 #include "cmd/out.h"
 
-static void wraps_at_spaces(void **state)
+TEST(wraps_at_spaces)
 {
-    (void)state;
     struct out out = {.width = 20};
     out_wrap(&out, 4, "one two three four five");
     assert_string_equal(buf_str(&out.text), "    one two three\n    four five\n");
@@ -25,9 +24,8 @@ static void wraps_at_spaces(void **state)
     out_release(&out);
 }
 
-static void glue_holds(void **state)
+TEST(glue_holds)
 {
-    (void)state;
     struct out out = {.width = 12};
     out_wrap(&out, 0,
              "one, 4\x1f"
@@ -36,18 +34,16 @@ static void glue_holds(void **state)
     out_release(&out);
 }
 
-static void glue_gives_way_where_no_line_is_long_enough(void **state)
+TEST(glue_gives_way_where_no_line_is_long_enough)
 {
-    (void)state;
     struct out out = {.width = 12};
     out_wrap(&out, 2, "one, many\x1fthreads\x1fhere");
     assert_string_equal(buf_str(&out.text), "  one, many\n  threads\n  here\n");
     out_release(&out);
 }
 
-static void sparklines(void **state)
+TEST(sparklines)
 {
-    (void)state;
     static const double steps[] = {1, 2, 3, 4, 5, 6, 7, 8}, same[] = {3, 3, 3};
     double many[600], low, high;
     struct out out = {.width = 40, .unicode = true};
@@ -69,18 +65,16 @@ static void sparklines(void **state)
     out_release(&out);
 }
 
-static void characters_count_not_bytes(void **state)
+TEST(characters_count_not_bytes)
 {
-    (void)state;
     struct out out = {.width = 10};
     out_wrap(&out, 0, "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9 \xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9"); // 4 + 4
     assert_null(strchr(buf_str(&out.text), ' ') ? NULL : "broken at the wrong place");
     out_release(&out);
 }
 
-static void colours_only_when_on(void **state)
+TEST(colours_only_when_on)
 {
-    (void)state;
     struct out out = {.width = 80};
     out_styled(&out, OUT_RED, "%d", 1);
     out.colour = true;
@@ -90,9 +84,8 @@ static void colours_only_when_on(void **state)
     out_release(&out);
 }
 
-static void long_texts_are_whole(void **state)
+TEST(long_texts_are_whole)
 {
-    (void)state;
     char *text = malloc(5001);
     assert_non_null(text);
     memset(text, 'x', 5000);
@@ -105,27 +98,11 @@ static void long_texts_are_whole(void **state)
     free(text);
 }
 
-static void colour_choice(void **state)
+TEST(colour_choice)
 {
-    (void)state;
     struct out out;
     out_init(&out, "always");
     assert_true(out.colour);
     out_init(&out, "never");
     assert_false(out.colour);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(wraps_at_spaces),
-        cmocka_unit_test(sparklines),
-        cmocka_unit_test(glue_holds),
-        cmocka_unit_test(glue_gives_way_where_no_line_is_long_enough),
-        cmocka_unit_test(characters_count_not_bytes),
-        cmocka_unit_test(colours_only_when_on),
-        cmocka_unit_test(long_texts_are_whole),
-        cmocka_unit_test(colour_choice),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

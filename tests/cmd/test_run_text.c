@@ -24,9 +24,8 @@ static void notes_of(struct run *run, struct buf *text)
     free(runs.runs.items);
 }
 
-static void what_was_measured_is_no_guess(void **state)
+TEST(what_was_measured_is_no_guess)
 {
-    (void)state;
     char name[] = "mlp", kind[] = "unsteady";
     struct run run = {.workload = name, .steady = {.kind = kind}};
     struct buf text = {0};
@@ -44,9 +43,8 @@ static void what_was_measured_is_no_guess(void **state)
 
 // A sample that ended at its limit says so, with the interval it got: 88 s to 104 s around 96 s are
 // ±8.3 %.
-static void the_time_limit_is_no_precision(void **state)
+TEST(the_time_limit_is_no_precision)
 {
-    (void)state;
     char name[] = "mlp", by[] = "max-time", within[] = "within";
     struct run run = {.workload = name, .stopped_by = by};
     struct buf text = {0};
@@ -92,9 +90,8 @@ static void the_time_limit_is_no_precision(void **state)
 
 // 60 s between 40 s and 100 s are ±50 %; between 12 s and 196 s they are ±153 %, which would read
 // as if the training could end before it starts.
-static void a_wide_interval_is_a_range(void **state)
+TEST(a_wide_interval_is_a_range)
 {
-    (void)state;
     char name[] = "mlp";
     struct run run = {.workload = name};
     struct out out = {.width = 100};
@@ -140,9 +137,8 @@ static void say_batches(const int saturated[3], struct buf *text)
     free(runs.groups.items);
 }
 
-static void it_saturates_only_where_a_larger_batch_was_tried(void **state)
+TEST(it_saturates_only_where_a_larger_batch_was_tried)
 {
-    (void)state;
     struct buf text = {0};
     say_batches((const int[]){0, 1, -1}, &text);
     assert_non_null(strstr(buf_str(&text), "saturates at batch 64:"));
@@ -164,9 +160,8 @@ static void says_progress(const struct run *run, const char *expected)
 }
 
 // Lightning's rich bar into a pipe: everything comes in one piece at the end.
-static void progress_is_told_in_one_sentence(void **state)
+TEST(progress_is_told_in_one_sentence)
 {
-    (void)state;
     char source[] = "Lightning", counter[] = "Epoch 11/11", counts[] = "steps", bar[] = "bar";
     struct run run = {.progress = {source, counter, counts, bar}, .full = some_bool(true)};
     says_progress(&run, "progress (Lightning) was reported only at the end, so only the time was "
@@ -181,9 +176,8 @@ static void progress_is_told_in_one_sentence(void **state)
 }
 
 // A trend is named, with its figures; answers that lengthen too.
-static void a_step_time_that_changes_is_named(void **state)
+TEST(a_step_time_that_changes_is_named)
 {
-    (void)state;
     char source[] = "tqdm", counts[] = "steps", left[] = "time left";
     double times[] = {10, 10, 11, 13, 15, 15};
     struct run run = {.progress = {.source = source, .counts = counts, .total_from = left},
@@ -204,17 +198,4 @@ static void a_step_time_that_changes_is_named(void **state)
     says_progress(&run,
                   "steps from tqdm; steps generate answers and take longer as these lengthen: "
                   "the upper end allows for it");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_measured_is_no_guess),
-        cmocka_unit_test(the_time_limit_is_no_precision),
-        cmocka_unit_test(a_wide_interval_is_a_range),
-        cmocka_unit_test(progress_is_told_in_one_sentence),
-        cmocka_unit_test(a_step_time_that_changes_is_named),
-        cmocka_unit_test(it_saturates_only_where_a_larger_batch_was_tried),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,9 +30,8 @@ static void add_offers(struct table *table)
         table_row(table, OUT_PLAIN, rows[i], NULL);
 }
 
-static void amounts_align_on_the_point(void **state)
+TEST(amounts_align_on_the_point)
 {
-    (void)state;
     struct table table;
     add_offers(&table);
     expect(&table, 80,
@@ -42,9 +41,8 @@ static void amounts_align_on_the_point(void **state)
            "gcp/b                -           9.0 s        -\n");
 }
 
-static void names_are_never_cut(void **state)
+TEST(names_are_never_cut)
 {
-    (void)state;
     struct table table;
     add_offers(&table); // 50 wide; names may be shortened to 12, GPUs to 4
     expect(&table, 46,
@@ -72,9 +70,8 @@ static void names_are_never_cut(void **state)
            "          -\n");
 }
 
-static void left_out_cells_stand_below(void **state)
+TEST(left_out_cells_stand_below)
 {
-    (void)state;
     static const struct table_column columns[] = {
         {"name", TABLE_LEFT},
         {"work", TABLE_RIGHT, 1, 0, "trainings for a dollar"},
@@ -99,9 +96,8 @@ static void left_out_cells_stand_below(void **state)
     expect(&table, 80, "name work n\nk80   112 1\n  two runs\n");
 }
 
-static void the_last_column_is_wrapped(void **state)
+TEST(the_last_column_is_wrapped)
 {
-    (void)state;
     static const struct table_column columns[] = {
         {NULL, TABLE_LEFT}, {NULL, TABLE_LEFT, 0, 4}, {NULL, TABLE_LEFT, 1, 8, ""}};
     static const char *const row[] = {"a", "longer", "one two three"};
@@ -116,9 +112,8 @@ static void the_last_column_is_wrapped(void **state)
     expect(&table, 14, "  a longer\n    one two\n    three\n");
 }
 
-static void empty_tables_and_no_memory(void **state)
+TEST(empty_tables_and_no_memory)
 {
-    (void)state;
     struct table table = {.columns = offers, .count = 4};
     expect(&table, 80, "offer\n");
     struct out out = {.width = 80};
@@ -128,14 +123,4 @@ static void empty_tables_and_no_memory(void **state)
     table_print(&table, &out);
     assert_true(out.text.failed);
     out_release(&out);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(amounts_align_on_the_point), cmocka_unit_test(names_are_never_cut),
-        cmocka_unit_test(left_out_cells_stand_below), cmocka_unit_test(the_last_column_is_wrapped),
-        cmocka_unit_test(empty_tables_and_no_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

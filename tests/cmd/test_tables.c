@@ -94,9 +94,8 @@ static void check_siblings(const struct command *const *leaves, size_t count)
                 }
 }
 
-static void tables_are_sound(void **state)
+TEST(tables_are_sound)
 {
-    (void)state;
     for (size_t i = 0; commands[i]; i++) {
         const struct command *c = commands[i], *leaves[32];
         size_t count = 0;
@@ -107,10 +106,4 @@ static void tables_are_sound(void **state)
         for (size_t j = 1; j < i; j++)
             assert_string_not_equal(c->name, commands[j]->name);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(tables_are_sound)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

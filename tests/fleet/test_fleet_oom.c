@@ -18,9 +18,8 @@ static int make(struct dispatch *d, struct places *places, struct sweep *sweep, 
     return plan_make(d, &what, places, err);
 }
 
-static void test_plan(void **state)
+TEST(test_plan)
 {
-    (void)state;
     OOM_EACH
     {
         struct err err = {0};
@@ -35,9 +34,8 @@ static void test_plan(void **state)
     }
 }
 
-static void test_prepare(void **state)
+TEST(test_prepare)
 {
-    (void)state;
     struct err err = {0};
     struct dispatch d = {0};
     struct places places = {0};
@@ -63,9 +61,8 @@ static void test_prepare(void **state)
     sweep_release(&sweep);
 }
 
-static void test_reply(void **state)
+TEST(test_reply)
 {
-    (void)state;
     static const char text[] =
         "fare-reply k ended 0 1 2\nfare-reply k record 3\n{}\nfare-reply k end\n";
     OOM_EACH
@@ -76,14 +73,4 @@ static void test_reply(void **state)
         task_report_release(&report);
         OOM_EXPECT(rc, &err);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plan),
-        cmocka_unit_test(test_prepare),
-        cmocka_unit_test(test_reply),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

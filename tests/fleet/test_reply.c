@@ -19,9 +19,8 @@ static enum report_state read_all(const char *text, size_t len, struct task_repo
     return report->state;
 }
 
-static void test_states(void **state)
+TEST(test_states)
 {
-    (void)state;
     struct task_report r;
     static const struct {
         const char *text;
@@ -52,9 +51,8 @@ static void test_states(void **state)
 
 // The script's own answer, by a real sh: a task that ends just while it is asked for has ended.
 // Here its end comes when its keeper is looked for.
-static void test_ends_meanwhile(void **state)
+TEST(test_ends_meanwhile)
 {
-    (void)state;
     static const struct {
         const char *meanwhile;
         enum report_state state;
@@ -85,9 +83,8 @@ static void test_ends_meanwhile(void **state)
 }
 
 // A record and a log that contain the reply's own lines change nothing; a cut reply is none.
-static void test_whole(void **state)
+TEST(test_whole)
 {
-    (void)state;
     static const char text[] = "fare-reply abc-1-1 ended 3 1000 1250\n"
                                "fare-reply abc-1-1 limit\n"
                                "fare-reply abc-1-1 record 31\n"
@@ -110,9 +107,8 @@ static void test_whole(void **state)
     task_report_release(&r);
 }
 
-static void test_log_lines(void **state)
+TEST(test_log_lines)
 {
-    (void)state;
     struct err err = {0};
     struct dispatch d = {0};
     struct task *task = LIST_ADD(&d.tasks, &err);
@@ -134,15 +130,4 @@ static void test_log_lines(void **state)
     assert_string_equal(task->now.place, "ssh:a");
     assert_int_equal(task->now.attempts.v, 2);
     record_release(dispatch_fields, &d);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_states),
-        cmocka_unit_test(test_ends_meanwhile),
-        cmocka_unit_test(test_whole),
-        cmocka_unit_test(test_log_lines),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

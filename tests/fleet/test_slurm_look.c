@@ -21,9 +21,8 @@ static const char set_up[] =
     "    echo '{}' >$k/try-0/record.jsonl; seq 100 >$k/try-0/log\n"
     "done\n";
 
-static void test_look(void **state)
+TEST(test_look)
 {
-    (void)state;
     static struct task tasks[TASKS];
     struct task *chosen[TASKS];
     struct place_words words = {.head = (char[]){""}};
@@ -77,10 +76,4 @@ static void test_look(void **state)
     buf_release(&out);
     buf_release(&text);
     buf_release(&base);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_look)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,9 +10,8 @@
 #include "test.h"
 
 // RFC 4648, section 10, and the sums of `sha256sum`.
-static void test_frame_text(void **state)
+TEST(test_frame_text)
 {
-    (void)state;
     struct buf out = {0}, back = {0};
     frame_write(&out, "k-1-1", "foobar", 6);
     assert_string_equal(buf_str(&out),
@@ -25,9 +24,8 @@ static void test_frame_text(void **state)
     buf_release(&back);
 }
 
-static void test_frame_in_a_log(void **state)
+TEST(test_frame_in_a_log)
 {
-    (void)state;
     struct buf frame = {0}, log = {0}, bytes = {0}, back = {0};
     for (int i = 0; i < 5000; i++)
         buf_addc(&bytes, (char)(i * 7));
@@ -51,9 +49,8 @@ static void test_frame_in_a_log(void **state)
     buf_release(&back);
 }
 
-static void test_words(void **state)
+TEST(test_words)
 {
-    (void)state;
     static const char *const keys[] = {"gres", "dir", NULL};
     struct place_words words;
     struct err err = {0};
@@ -70,9 +67,8 @@ static void test_words(void **state)
     }
 }
 
-static void test_queue(void **state)
+TEST(test_queue)
 {
-    (void)state;
     static const char text[] = "queue 12_1 PENDING\nqueue 12_2 RUNNING\nother\nqueue 12_3\n"
                                "queue 12_4 RUN NING\nqueue 12_5 $(x)\nqueue 12_6 FAILED";
     struct slurm_pairs pairs = {0};
@@ -102,9 +98,8 @@ static int collect(void *arg, const char *value, struct err *err)
     return 0;
 }
 
-static void test_types(void **state)
+TEST(test_types)
 {
-    (void)state;
     struct buf out = {0};
     struct err err = {0};
     assert_int_equal(slurm_types("gpu:a100:4(S:0-1)\n(null)\ngpu:a100:8,gpu:v100:2\ngpu:4\n"
@@ -119,9 +114,8 @@ static void test_types(void **state)
     buf_release(&out);
 }
 
-static void test_sky_answers(void **state)
+TEST(test_sky_answers)
 {
-    (void)state;
     char status[24];
     assert_string_equal(sky_status("Some words\n[]\n", "c", status), "");
     assert_string_equal(
@@ -137,9 +131,8 @@ static void test_sky_answers(void **state)
     assert_false(sky_enabled("no", "aws"));
 }
 
-static void test_yaml(void **state)
+TEST(test_yaml)
 {
-    (void)state;
     struct buf out = {0};
     struct err err = {0};
     assert_int_equal(yaml_quote(&out, "a\"\\\n\x7f\xe2\x80\xa8ü: #", &err), 0);
@@ -154,9 +147,8 @@ static void pod_is(const char *line, bool good)
     assert_int_equal(k8s_pod_read(line, strlen(line), &pod), good);
 }
 
-static void test_pods(void **state)
+TEST(test_pods)
 {
-    (void)state;
     static const char line[] = "pod fare-k-1-1   Failed   Evicted   <none>   <none>   "
                                "2026-11-17T06:00:00Z   <none>   <none>";
     struct k8s_pod pod;
@@ -180,15 +172,4 @@ static void test_pods(void **state)
     pod_is("pod a Running <none> <none> <none> x y z more", false);
     pod_is("job a Running <none> <none> <none> x y z", false);
     pod_is("", false);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_frame_text), cmocka_unit_test(test_frame_in_a_log),
-        cmocka_unit_test(test_words),      cmocka_unit_test(test_queue),
-        cmocka_unit_test(test_types),      cmocka_unit_test(test_sky_answers),
-        cmocka_unit_test(test_yaml),       cmocka_unit_test(test_pods),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,9 +15,8 @@ static const char *const odd[] = {
     "\xff\xfe", "%41", "%",         " x ",  "$HOME", "{}", "!",         NULL};
 
 // printf in a real shell gives back exactly the words.
-static void test_quoting(void **state)
+TEST(test_quoting)
 {
-    (void)state;
     struct err err = {0};
     struct buf script = {0}, want = {0};
     struct call call = {0};
@@ -44,18 +43,16 @@ static void test_quoting(void **state)
     buf_release(&want);
 }
 
-static void test_plain(void **state)
+TEST(test_plain)
 {
-    (void)state;
     struct buf out = {0};
     shell_word(&out, "aws/p3.2xlarge@us-east-1:spot");
     assert_string_equal(buf_str(&out), "aws/p3.2xlarge@us-east-1:spot");
     buf_release(&out);
 }
 
-static void test_split(void **state)
+TEST(test_split)
 {
-    (void)state;
     char **words = shell_split("  ssh -F  a'b$(c)  ");
     assert_string_equal(words[0], "ssh");
     assert_string_equal(words[1], "-F");
@@ -71,9 +68,8 @@ static void test_split(void **state)
 }
 
 // Through the record's own clean-up and back.
-static void test_on_disk(void **state)
+TEST(test_on_disk)
 {
-    (void)state;
     struct err err = {0};
     struct task task = {0};
     for (size_t i = 0; odd[i]; i++)
@@ -87,9 +83,8 @@ static void test_on_disk(void **state)
     record_release(task_fields, &task);
 }
 
-static void test_sweep(void **state)
+TEST(test_sweep)
 {
-    (void)state;
     struct err err = {0};
     struct sweep sweep = {0};
     struct buf word = {0};
@@ -111,9 +106,8 @@ static void test_sweep(void **state)
     sweep_release(&sweep);
 }
 
-static void test_sweep_refused(void **state)
+TEST(test_sweep_refused)
 {
-    (void)state;
     static const char *const bad[] = {"",
                                       "lr",
                                       "=1",
@@ -148,9 +142,8 @@ static void test_sweep_refused(void **state)
     sweep_release(&sweep);
 }
 
-static void test_places(void **state)
+TEST(test_places)
 {
-    (void)state;
     struct err err = {0};
     struct places places = {0};
     assert_ok(target_parse("ssh:a@b.c,d=aws/g5.xlarge,here,ssh:[fe80::1%25eth0]", &places, &err),
@@ -170,15 +163,4 @@ static void test_places(void **state)
         assert_int_not_equal(target_parse(bad[i], &places, &why), 0);
         places_release(&places);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_quoting), cmocka_unit_test(test_plain),
-        cmocka_unit_test(test_split),   cmocka_unit_test(test_on_disk),
-        cmocka_unit_test(test_sweep),   cmocka_unit_test(test_sweep_refused),
-        cmocka_unit_test(test_places),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

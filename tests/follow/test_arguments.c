@@ -22,9 +22,8 @@ static struct event read_words(const char *line)
     return e;
 }
 
-static void totals(void **state)
+TEST(totals)
 {
-    (void)state;
     static const struct {
         const char *line;
         int64_t steps, epochs, eval, save; // 0: none
@@ -86,9 +85,8 @@ static void totals(void **state)
     }
 }
 
-static void scripts_of_a_shell(void **state)
+TEST(scripts_of_a_shell)
 {
-    (void)state;
     static const struct {
         const char *shell, *option, *script;
         int64_t steps, epochs;
@@ -117,11 +115,4 @@ static void scripts_of_a_shell(void **state)
     char *alone[] = {sh, c, NULL}, *none[] = {NULL};
     struct event e = {0};
     assert_false(arguments_read(alone, &e) || arguments_read(none, &e));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(totals),
-                                       cmocka_unit_test(scripts_of_a_shell)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

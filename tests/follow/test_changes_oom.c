@@ -5,9 +5,8 @@
 #include "base/rng.h"
 #include "train/steady.h"
 
-static void test_changes(void **state)
+TEST(test_changes)
 {
-    (void)state;
     // Noise alone keeps many candidates alive, so that the curves outgrow their first memory.
     double x[2000];
     struct rng rng;
@@ -29,10 +28,4 @@ static void test_changes(void **state)
         changes_release(&found);
         OOM_EXPECT(rc, &err);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_changes)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

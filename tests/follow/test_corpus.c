@@ -130,9 +130,8 @@ static void read_file(const char *path, const char *name)
     files++;
 }
 
-static void every_line_is_read(void **state)
+TEST(every_line_is_read)
 {
-    (void)state;
     char path[4096];
     const char *root = getenv("ROOT") ? getenv("ROOT") : ".";
     snprintf(path, sizeof path, "%s/tests/follow/corpus", root);
@@ -270,9 +269,8 @@ static void begin_training(struct training *t, const json_t *head)
         free(argv[i]);
 }
 
-static void whole_trainings(void **state)
+TEST(whole_trainings)
 {
-    (void)state;
     char command[4096];
     snprintf(command, sizeof command, "python3 %s/tests/follow/corpus.py --all",
              getenv("ROOT") ? getenv("ROOT") : ".");
@@ -307,13 +305,4 @@ static void whole_trainings(void **state)
     assert_true(kinds >= 60);
     assert_true(counted >= kinds - 1); // one is silent
     assert_true(totals >= kinds - 16); // the others follow from more than one line
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_line_is_read),
-        cmocka_unit_test(whole_trainings),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,9 +32,8 @@ static const char *ready(const char *text, struct event *e)
     return NULL;
 }
 
-static void json_lines(void **state)
+TEST(json_lines)
 {
-    (void)state;
     struct event e;
     assert_int_equal(read_with(&event_json,
                                "{\"step\": 12, \"samples\": 128, \"loss\": 0.25, \"accuracy\": 0.5,"
@@ -59,9 +58,8 @@ static void json_lines(void **state)
     event_release(&e);
 }
 
-static void json_nonsense(void **state)
+TEST(json_nonsense)
 {
-    (void)state;
     static const char *const lines[] = {
         "nonsense",
         "{",
@@ -92,9 +90,8 @@ static void json_nonsense(void **state)
 }
 
 // From the logging rules of MLPerf Training, and its mlperf_logging package's examples.
-static void mllog_lines(void **state)
+TEST(mllog_lines)
 {
-    (void)state;
     struct event e;
     assert_int_equal(
         read_with(&event_mllog,
@@ -136,9 +133,8 @@ static void mllog_lines(void **state)
     assert_int_equal(read_with(&event_mllog, ":::MLL {}", &e), EVENT_NONE);
 }
 
-static void bars(void **state)
+TEST(bars)
 {
-    (void)state;
     struct event e, f;
     assert_string_equal(
         ready(" 37%|███▋      | 375/1000 [00:12<00:21, 29.50it/s, loss=0.52, acc=0.81]", &e),
@@ -179,9 +175,8 @@ static void bars(void **state)
     assert_true(e.step.v == 5);
 }
 
-static void bars_of_other_things(void **state)
+TEST(bars_of_other_things)
 {
-    (void)state;
     struct event e;
     static const char *const lines[] = {
         "Downloading:  45%|████▌     | 1.20G/2.67G [00:12<00:14, 104MB/s]",
@@ -212,9 +207,8 @@ static void bars_of_other_things(void **state)
     assert_true(e.counts == COUNTS_OTHER && e.phase.v == METER_LOAD);
 }
 
-static void plain_lines(void **state)
+TEST(plain_lines)
 {
-    (void)state;
     struct event e;
     assert_non_null(ready("Epoch 3/20 done", &e));
     assert_true(e.epoch_ended && e.counts == COUNTS_EPOCHS && e.step.v == 3 && e.epochs.v == 20);
@@ -234,9 +228,8 @@ static void plain_lines(void **state)
     assert_null(ready("num_inference_steps=50", &e));
 }
 
-static void keras(void **state)
+TEST(keras)
 {
-    (void)state;
     struct event e;
     assert_string_equal(ready("Epoch 3/20", &e), "log lines");
     assert_true(e.epoch.v == 3 && e.epochs.v == 20 && !e.step.known);
@@ -262,9 +255,8 @@ static void keras(void **state)
     assert_true(e.step.v == 12 && !e.total_steps.known);
 }
 
-static void trainer(void **state)
+TEST(trainer)
 {
-    (void)state;
     struct event e;
     assert_string_equal(
         ready("{'loss': 0.5213, 'grad_norm': 1.23, 'learning_rate': 1.5e-05, 'epoch': 0.5}", &e),
@@ -281,9 +273,8 @@ static void trainer(void **state)
 }
 
 // Each word stands under its letter.
-static void words_by_letter(void **state)
+TEST(words_by_letter)
 {
-    (void)state;
     size_t words = 0;
     for (int i = 0; i < 26; i++)
         for (const struct formats_name *w = formats_names[i]; w && w->word; w++, words++)
@@ -292,9 +283,8 @@ static void words_by_letter(void **state)
     assert_true(words > 100);
 }
 
-static void own_patterns(void **state)
+TEST(own_patterns)
 {
-    (void)state;
     struct err err = {0};
     struct event e = {0};
     regex_t pattern;
@@ -318,9 +308,8 @@ static void own_patterns(void **state)
 }
 
 // regcomp() copies what is repeated: the refused ones would take gigabytes.
-static void patterns_that_are_too_large(void **state)
+TEST(patterns_that_are_too_large)
 {
-    (void)state;
     static const char *const good[] = {
         "step ([0-9]{1,9})/([0-9]{1,9})",
         "[[:space:]]{1,20}it[^]0-9{]*(\\d+)( of (\\d+))?",
@@ -379,9 +368,8 @@ static void collect(void *context, char *line, size_t len, bool ended)
     snprintf(seen->text + used, sizeof seen->text - used, "%s%.40s", ended ? "|" : "?", line);
 }
 
-static void lines_of_bytes(void **state)
+TEST(lines_of_bytes)
 {
-    (void)state;
     struct event_lines lines = {.line = malloc(EVENT_LINE_MAX + 1)};
     struct seen seen = {0};
     event_lines_add(&lines, "one\ntw", 6, collect, &seen);
@@ -408,23 +396,4 @@ static void lines_of_bytes(void **state)
     assert_int_equal(seen.longest, EVENT_LINE_MAX);
     assert_int_equal(seen.count, 2);
     free(lines.line);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(json_lines),
-        cmocka_unit_test(json_nonsense),
-        cmocka_unit_test(mllog_lines),
-        cmocka_unit_test(bars),
-        cmocka_unit_test(bars_of_other_things),
-        cmocka_unit_test(plain_lines),
-        cmocka_unit_test(keras),
-        cmocka_unit_test(trainer),
-        cmocka_unit_test(words_by_letter),
-        cmocka_unit_test(own_patterns),
-        cmocka_unit_test(patterns_that_are_too_large),
-        cmocka_unit_test(lines_of_bytes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

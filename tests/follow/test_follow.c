@@ -5,9 +5,8 @@
 
 #include "follow/followed.h"
 
-static void events_count(void **state)
+TEST(events_count)
 {
-    (void)state;
     struct fixture x;
     begin(&x, NULL);
     for (int i = 1; i <= 40; i++)
@@ -32,9 +31,8 @@ static void events_count(void **state)
 
 // Lines that are read together, each with its own time: ten steps a millisecond apart, told in one
 // go; then one from a clock that is not ours, and one from the future.
-static void events_have_their_own_time(void **state)
+TEST(events_have_their_own_time)
 {
-    (void)state;
     struct fixture x;
     begin(&x, NULL);
     event(&x, "{\"phase\":\"train\"}");
@@ -57,9 +55,8 @@ static void events_have_their_own_time(void **state)
     end(&x);
 }
 
-static void first_reports(void **state)
+TEST(first_reports)
 {
-    (void)state;
     struct fixture x;
     begin(&x, NULL); // every 100 steps
     for (int i = 100; i <= 1000; i += 100)
@@ -83,9 +80,8 @@ static void first_reports(void **state)
     end(&x);
 }
 
-static void workers(void **state)
+TEST(workers)
 {
-    (void)state;
     struct fixture x;
     begin(&x, NULL);
     for (int i = 1; i <= 10; i++)
@@ -98,9 +94,8 @@ static void workers(void **state)
     end(&x);
 }
 
-static void better_sources_win(void **state)
+TEST(better_sources_win)
 {
-    (void)state;
     struct fixture x;
     begin(&x, NULL);
     print(&x, " 50%%|#####     | 50/100 [00:01<00:01, 9.9it/s]");
@@ -116,9 +111,8 @@ static void better_sources_win(void **state)
     end(&x);
 }
 
-static void epochs_of_bars(void **state)
+TEST(epochs_of_bars)
 {
-    (void)state;
     struct fixture x;
     begin(&x, &(struct follow_options){.total_epochs = 5});
     for (int epoch = 0; epoch < 3; epoch++)
@@ -134,9 +128,8 @@ static void epochs_of_bars(void **state)
 }
 
 // As with leave=False: the last numbers before the end are never shown.
-static void bars_that_are_wiped(void **state)
+TEST(bars_that_are_wiped)
 {
-    (void)state;
     struct fixture x;
     begin(&x, NULL);
     for (int epoch = 0; epoch < 4; epoch++)
@@ -147,9 +140,8 @@ static void bars_that_are_wiped(void **state)
     end(&x);
 }
 
-static void bars_in_bars(void **state)
+TEST(bars_in_bars)
 {
-    (void)state;
     struct fixture x;
     begin(&x, &(struct follow_options){.total_epochs = 3});
     print(&x, "Epochs:   0%%|     | 0/3 [00:00<?, ?it/s]");
@@ -164,9 +156,8 @@ static void bars_in_bars(void **state)
     end(&x);
 }
 
-static void keras_says_all(void **state)
+TEST(keras_says_all)
 {
-    (void)state;
     struct fixture x;
     begin(&x, NULL);
     for (int epoch = 1; epoch <= 2; epoch++) {
@@ -185,9 +176,8 @@ static void keras_says_all(void **state)
     end(&x);
 }
 
-static void trainer_bar_is_whole(void **state)
+TEST(trainer_bar_is_whole)
 {
-    (void)state;
     struct fixture x;
     begin(&x, &(struct follow_options){.total_epochs = 3});
     for (int i = 0; i <= 30; i++) {
@@ -202,9 +192,8 @@ static void trainer_bar_is_whole(void **state)
     end(&x);
 }
 
-static void mlperf_epochs(void **state)
+TEST(mlperf_epochs)
 {
-    (void)state;
     struct fixture x;
     begin(&x, &(struct follow_options){.total_epochs = 4});
     print(&x, ":::MLLOG {\"key\": \"global_batch_size\", \"value\": 100, \"metadata\": {}}");
@@ -227,9 +216,8 @@ static void mlperf_epochs(void **state)
 
 // Language models report a loss under the key of the accuracy. Values from results of rounds 4.0
 // and 5.1; the benchmark's name comes long before them.
-static void mlperf_qualities(void **state)
+TEST(mlperf_qualities)
 {
-    (void)state;
     static const struct {
         const char *benchmark;
         double value, accuracy, loss; // 0: none
@@ -256,9 +244,8 @@ static void mlperf_qualities(void **state)
     }
 }
 
-static void own_pattern(void **state)
+TEST(own_pattern)
 {
-    (void)state;
     struct fixture x;
     begin(&x, &(struct follow_options){.step_pattern = "it (\\d+) of (\\d+)"});
     for (int i = 1; i <= 10; i++) {
@@ -276,9 +263,8 @@ static void own_pattern(void **state)
     end(&x);
 }
 
-static void stages_are_listed_once(void **state)
+TEST(stages_are_listed_once)
 {
-    (void)state;
     struct fixture x;
     begin(&x, NULL);
     event(&x,
@@ -295,9 +281,8 @@ static void stages_are_listed_once(void **state)
 }
 
 // Steps from the kernels count until the program reports some itself.
-static void kernels_are_the_last_resort(void **state)
+TEST(kernels_are_the_last_resort)
 {
-    (void)state;
     struct fixture x;
     struct follow_state now;
     begin(&x, &(struct follow_options){.total_steps = 100});
@@ -320,9 +305,8 @@ static void kernels_are_the_last_resort(void **state)
 }
 
 // A bar without words, then silence, and steps by the kernels: the bar was loading.
-static void kernels_after_a_loading_bar(void **state)
+TEST(kernels_after_a_loading_bar)
 {
-    (void)state;
     for (int given = 0; given < 2; given++) { // with a total, the bar contradicts it
         struct fixture x;
         begin(&x, &(struct follow_options){.total_steps = given ? 700 : 0});
@@ -344,9 +328,8 @@ static void kernels_after_a_loading_bar(void **state)
 
 // A bar of steps, and a line with the samples so far after each: two counters, no evaluations. A
 // second bar that runs for 4 s while the first stands still is one.
-static void counters_side_by_side(void **state)
+TEST(counters_side_by_side)
 {
-    (void)state;
     struct fixture x;
     begin(&x, NULL);
     for (int i = 0; i <= 100; i++) {
@@ -363,28 +346,4 @@ static void counters_side_by_side(void **state)
     assert_true(fabs(x.run.step_ms.v - 200) < 4);
     assert_true(fabs((double)x.run.phases.evaluate_ns.v / 4.2e9 - 1) < 0.1);
     end(&x);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(events_count),
-        cmocka_unit_test(events_have_their_own_time),
-        cmocka_unit_test(first_reports),
-        cmocka_unit_test(workers),
-        cmocka_unit_test(better_sources_win),
-        cmocka_unit_test(epochs_of_bars),
-        cmocka_unit_test(bars_that_are_wiped),
-        cmocka_unit_test(bars_in_bars),
-        cmocka_unit_test(keras_says_all),
-        cmocka_unit_test(trainer_bar_is_whole),
-        cmocka_unit_test(mlperf_epochs),
-        cmocka_unit_test(mlperf_qualities),
-        cmocka_unit_test(own_pattern),
-        cmocka_unit_test(stages_are_listed_once),
-        cmocka_unit_test(kernels_are_the_last_resort),
-        cmocka_unit_test(counters_side_by_side),
-        cmocka_unit_test(kernels_after_a_loading_bar),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

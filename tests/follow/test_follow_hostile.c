@@ -5,9 +5,8 @@
 #include "base/rng.h"
 #include "follow/followed.h"
 
-static void nonsense_is_counted(void **state)
+TEST(nonsense_is_counted)
 {
-    (void)state;
     struct fixture x;
     begin(&x, NULL);
     for (int i = 0; i < 1000; i++)
@@ -24,9 +23,8 @@ static void nonsense_is_counted(void **state)
     end(&x);
 }
 
-static void long_runs_stay_small(void **state)
+TEST(long_runs_stay_small)
 {
-    (void)state;
     struct fixture x;
     begin(&x, NULL);
     char line[64];
@@ -42,9 +40,8 @@ static void long_runs_stay_small(void **state)
 }
 
 // A million lines of every kind in a row: each costs microseconds, and memory is bounded.
-static void many_lines(void **state)
+TEST(many_lines)
 {
-    (void)state;
     struct fixture x;
     char line[128];
     begin(&x, NULL);
@@ -63,9 +60,8 @@ static void many_lines(void **state)
 
 // Lines of all kinds in any order, with any numbers: the phases still add up to the time, and what
 // is projected has an interval around it.
-static void any_order(void **state)
+TEST(any_order)
 {
-    (void)state;
     static const char *const forms[] = {
         "%lld%%|###   | %lld/%lld [00:01<00:01, 9.9it/s, loss=0.5]",
         "Epoch %lld:  10%%|###   | %lld/%lld [00:01<00:01, 9.9it/s]",
@@ -119,9 +115,8 @@ static void any_order(void **state)
 }
 
 // Bars that run backwards, change their total, have thousands of names, and large numbers.
-static void hostile_bars(void **state)
+TEST(hostile_bars)
 {
-    (void)state;
     struct fixture x;
     begin(&x, &(struct follow_options){SAMPLE});
     for (int i = 100; i >= 0; i--)
@@ -142,14 +137,4 @@ static void hostile_bars(void **state)
               9007199254740991LL - i);
     finish(&x);
     end(&x);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nonsense_is_counted), cmocka_unit_test(long_runs_stay_small),
-        cmocka_unit_test(hostile_bars),        cmocka_unit_test(many_lines),
-        cmocka_unit_test(any_order),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

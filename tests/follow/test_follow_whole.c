@@ -6,9 +6,8 @@
 #include "follow/followed.h"
 
 // A run that is wanted anyway ends only at a limit it was given.
-static void only_samples_end_early(void **state)
+TEST(only_samples_end_early)
 {
-    (void)state;
     for (int sample = 0; sample < 2; sample++) {
         struct fixture x;
         begin(&x, &(struct follow_options){
@@ -38,9 +37,8 @@ static void assert_holds(const struct fixture *x, double whole_s)
 }
 
 // 5,000 items in 1.2 s, then 300 steps of 0.5 s: 1.2 + 150 s.
-static void an_index_is_not_the_training(void **state)
+TEST(an_index_is_not_the_training)
 {
-    (void)state;
     for (int given = 0; given < 2; given++) {
         struct fixture x;
         begin(&x, &(struct follow_options){.total_steps = given ? 300 : 0, SAMPLE});
@@ -64,9 +62,8 @@ static void an_index_is_not_the_training(void **state)
 }
 
 // 30 epochs of 0.5 s in a bar, and no other number: 15 s.
-static void epochs_in_a_bar(void **state)
+TEST(epochs_in_a_bar)
 {
-    (void)state;
     for (int given = 0; given < 2; given++) {
         struct fixture x;
         begin(&x, &(struct follow_options){.total_epochs = given ? 30 : 0, SAMPLE});
@@ -82,9 +79,8 @@ static void epochs_in_a_bar(void **state)
 }
 
 // Three epochs of 50 steps in a bar of epochs: the inner bar counts, the outer one has the epochs.
-static void bars_in_bars_have_a_total(void **state)
+TEST(bars_in_bars_have_a_total)
 {
-    (void)state;
     struct fixture x;
     begin(&x, NULL);
     bar(&x, "", 0, 3);
@@ -104,9 +100,8 @@ static void bars_in_bars_have_a_total(void **state)
 
 // Epochs of 100 steps of 0.1 s and an evaluation of 3 s, which nothing but a pause shows: 10 x 13
 // s. A sample waits for the end of the first epoch.
-static void the_end_of_an_epoch_is_waited_for(void **state)
+TEST(the_end_of_an_epoch_is_waited_for)
 {
-    (void)state;
     struct fixture x;
     begin(&x, &(struct follow_options){SAMPLE});
     for (int epoch = 1; epoch <= 10 && x.stop_s == 0; epoch++) {
@@ -126,9 +121,8 @@ static void the_end_of_an_epoch_is_waited_for(void **state)
 }
 
 // The same with epochs of 100 s: the first end is beyond the limit. The interval has room for it.
-static void an_unseen_end_widens_the_interval(void **state)
+TEST(an_unseen_end_widens_the_interval)
 {
-    (void)state;
     struct fixture x;
     begin(&x, &(struct follow_options){SAMPLE});
     print(&x, "Epoch 1/10");
@@ -147,9 +141,8 @@ static void an_unseen_end_widens_the_interval(void **state)
 }
 
 // Steps that go beyond the total contradict it: no projection, and no end.
-static void a_total_that_is_too_small(void **state)
+TEST(a_total_that_is_too_small)
 {
-    (void)state;
     struct fixture x;
     begin(&x, &(struct follow_options){.total_steps = 20, .sample = true, .within = 0.05});
     for (int i = 1; i <= 200; i++) {
@@ -180,9 +173,8 @@ static void a_total_that_is_too_small(void **state)
 
 // A bar during which the machine idles comes after one during which it works, even if the first has
 // not ended.
-static void idle_bars_are_loading(void **state)
+TEST(idle_bars_are_loading)
 {
-    (void)state;
     struct fixture x;
     begin(&x, NULL);
     follow_activity(x.follow, 0, (struct maybe_real){0});
@@ -205,9 +197,8 @@ static void idle_bars_are_loading(void **state)
 
 // 300 steps of 0.1 s, each reported, and after every 100 a pause of 3 s in which 500 MB are
 // written: 30 + 9 s. The program says nothing of it. Pauses without writes stay training.
-static void writes_in_a_pause_are_a_checkpoint(void **state)
+TEST(writes_in_a_pause_are_a_checkpoint)
 {
-    (void)state;
     for (int writes = 0; writes < 2; writes++) {
         struct fixture x;
         int64_t bytes = 0;
@@ -233,9 +224,8 @@ static void writes_in_a_pause_are_a_checkpoint(void **state)
 
 // Steps of 100 ms while other programs use half of the CPUs, which end after 10 s: then 50 ms. The
 // whole of 600 steps is 10 + 500 * 0.05 = 35 s.
-static void other_programs_may_end(void **state)
+TEST(other_programs_may_end)
 {
-    (void)state;
     for (int told = 0; told < 2; told++) {
         struct fixture x;
         begin(&x, &(struct follow_options){.sample = true, .max_s = 600});
@@ -261,9 +251,8 @@ static void other_programs_may_end(void **state)
 // then 115 x 0.41 s are 64 s in all; or 19.6 and 3.6 ms, 53 s. Cut off when the step time has just
 // begun to grow, or later, the sample must be called unsteady and its interval must hold the whole.
 // With random levels it must not.
-static void work_that_grows(void **state)
+TEST(work_that_grows)
 {
-    (void)state;
     static const struct {
         double host_s, level_s;
         int cut;
@@ -310,9 +299,8 @@ static void work_that_grows(void **state)
 
 // 100 epochs of 8 steps of 0.25 s after a scan of 128 labels in 2 s
 // (github.com/ultralytics/ultralytics/issues/1411 has such lines): 2 + 200 s.
-static void scanned_labels_are_not_steps(void **state)
+TEST(scanned_labels_are_not_steps)
 {
-    (void)state;
     struct fixture x;
     begin(&x, &(struct follow_options){SAMPLE});
     for (int i = 0; i <= 128; i += 16) {
@@ -339,9 +327,8 @@ static void scanned_labels_are_not_steps(void **state)
 }
 
 // Loaded twice, before and after the training; nothing is a checkpoint.
-static void loading_checkpoints_are_no_checkpoints(void **state)
+TEST(loading_checkpoints_are_no_checkpoints)
 {
-    (void)state;
     struct fixture x;
     begin(&x, NULL);
     for (int time = 0; time < 2; time++) {
@@ -363,9 +350,8 @@ static void loading_checkpoints_are_no_checkpoints(void **state)
 
 // Lightning 1: 200 steps of 0.1 s and 40 of validation of 0.05 s in one bar of 240, with a bar of
 // their own. Five epochs: 5 x (20 + 2) s.
-static void validation_in_the_trainings_bar(void **state)
+TEST(validation_in_the_trainings_bar)
 {
-    (void)state;
     struct fixture x;
     begin(&x, &(struct follow_options){.total_epochs = 5, SAMPLE});
     bar(&x, "Validation sanity check: ", 0, 2);
@@ -390,9 +376,8 @@ static void validation_in_the_trainings_bar(void **state)
 
 // As nanoGPT prints: steps of 0.2 s, every 100 of them an evaluation of 6 s and a checkpoint of
 // 2 s; the log has the time of every tenth step.
-static void evaluations_are_split_off(void **state)
+TEST(evaluations_are_split_off)
 {
-    (void)state;
     char steps[] = "--max_iters=1000", every[] = "--eval_interval=100";
     char *argv[] = {steps, every, NULL};
     struct fixture x;
@@ -417,9 +402,8 @@ static void evaluations_are_split_off(void **state)
 }
 
 // Resumed with epoch 5 of 10: six epochs are left.
-static void resumed_epochs(void **state)
+TEST(resumed_epochs)
 {
-    (void)state;
     struct fixture x;
     begin(&x, &(struct follow_options){SAMPLE});
     for (int epoch = 5; epoch <= 10 && x.stop_s == 0; epoch++) {
@@ -433,27 +417,4 @@ static void resumed_epochs(void **state)
     assert_int_equal(x.run.total_steps.v, 1000);
     assert_holds(&x, 60);
     end(&x);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_samples_end_early),
-        cmocka_unit_test(an_index_is_not_the_training),
-        cmocka_unit_test(epochs_in_a_bar),
-        cmocka_unit_test(bars_in_bars_have_a_total),
-        cmocka_unit_test(the_end_of_an_epoch_is_waited_for),
-        cmocka_unit_test(an_unseen_end_widens_the_interval),
-        cmocka_unit_test(a_total_that_is_too_small),
-        cmocka_unit_test(idle_bars_are_loading),
-        cmocka_unit_test(writes_in_a_pause_are_a_checkpoint),
-        cmocka_unit_test(work_that_grows),
-        cmocka_unit_test(other_programs_may_end),
-        cmocka_unit_test(resumed_epochs),
-        cmocka_unit_test(scanned_labels_are_not_steps),
-        cmocka_unit_test(loading_checkpoints_are_no_checkpoints),
-        cmocka_unit_test(validation_in_the_trainings_bar),
-        cmocka_unit_test(evaluations_are_split_off),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

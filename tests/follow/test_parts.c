@@ -23,9 +23,8 @@ static void usual(struct parts *p)
 }
 
 // Ten steps with an evaluation took 5 s: 1 s of steps, 4 s of evaluation.
-static void the_rest_is_the_part(void **state)
+TEST(the_rest_is_the_part)
 {
-    (void)state;
     struct parts p = {0};
     int64_t part_ns[PARTS];
     unsigned marks;
@@ -39,9 +38,8 @@ static void the_rest_is_the_part(void **state)
 }
 
 // 3 s of evaluation, then 1 s of checkpoint at the end of an epoch: its own time is theirs.
-static void several_parts_share_the_rest(void **state)
+TEST(several_parts_share_the_rest)
 {
-    (void)state;
     struct parts p = {0};
     int64_t part_ns[PARTS];
     unsigned marks;
@@ -56,9 +54,8 @@ static void several_parts_share_the_rest(void **state)
 }
 
 // If every interval has a part, it is in the step time, and no longer unseen.
-static void without_a_usual_time_nothing_is_divided(void **state)
+TEST(without_a_usual_time_nothing_is_divided)
 {
-    (void)state;
     struct parts p = {0};
     int64_t part_ns[PARTS], next;
     unsigned marks;
@@ -73,9 +70,8 @@ static void without_a_usual_time_nothing_is_divided(void **state)
     assert_int_equal(parts_unseen(&p, &whole, &next), 0);
 }
 
-static void their_number(void **state)
+TEST(their_number)
 {
-    (void)state;
     double doubt;
     const struct parts_kind at_100 = {.seen = 1, .first = 100, .last = 100};
     const struct {
@@ -108,9 +104,8 @@ static void their_number(void **state)
 }
 
 // Three epochs of 100 steps, evaluations every 40, checkpoints after the end.
-static void what_is_still_to_come(void **state)
+TEST(what_is_still_to_come)
 {
-    (void)state;
     struct parts p = {0};
     int64_t next;
     double save;
@@ -127,9 +122,8 @@ static void what_is_still_to_come(void **state)
 
 // A bar of training and validation: its steps are the validation's if that moves between them. One
 // that was erased before its end was not.
-static void validation_inside(void **state)
+TEST(validation_inside)
 {
-    (void)state;
     struct parts p = {0};
     int64_t inside, all = 0;
     parts_bar(&p, 0, 40);
@@ -149,17 +143,4 @@ static void validation_inside(void **state)
     assert_int_equal(parts_outside(&p, 1, &inside), 0); // not known yet
     assert_int_equal(parts_outside(&p, 1, &inside), 2);
     assert_int_equal(inside, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_rest_is_the_part),
-        cmocka_unit_test(several_parts_share_the_rest),
-        cmocka_unit_test(without_a_usual_time_nothing_is_divided),
-        cmocka_unit_test(their_number),
-        cmocka_unit_test(what_is_still_to_come),
-        cmocka_unit_test(validation_inside),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,9 +40,8 @@ static struct event show(const char *format, ...)
     return e;
 }
 
-static void rising_numbers(void **state)
+TEST_WITH(rising_numbers, fresh, drop)
 {
-    (void)state;
     uint32_t bar = 0;
     for (int i = 1; i <= 20; i++) {
         struct event e = show("<%02d:%02d:07> trained %d/2400 minibatches; energy %.5f",
@@ -61,9 +60,8 @@ static void rising_numbers(void **state)
 }
 
 // spaCy's table: https://github.com/explosion/spaCy/issues/7083
-static void columns(void **state)
+TEST_WITH(columns, fresh, drop)
 {
-    (void)state;
     static const char *const rows[] = {
         "  0       0          0.00     40.00    9.57    6.09   22.33    0.10",
         "  0     200         35.70   2163.45   83.16   83.79   82.53    0.83",
@@ -79,9 +77,8 @@ static void columns(void **state)
     }
 }
 
-static void other_lines(void **state)
+TEST_WITH(other_lines, fresh, drop)
 {
-    (void)state;
     for (int i = 0; i < 200; i++) {
         assert_false(show("2025-03-06 12:%02d:%02d connected", i / 60, i % 60).step.known); // times
         assert_false(show("elapsed %.1f s", i * 0.5).step.known);            // not whole
@@ -95,9 +92,8 @@ static void other_lines(void **state)
 }
 
 // A counter that restarts with each epoch is still one; one that jumps about is not.
-static void restarts(void **state)
+TEST_WITH(restarts, fresh, drop)
 {
-    (void)state;
     int seen = 0, astray = 0;
     for (int epoch = 0; epoch < 3; epoch++)
         for (int i = 10; i <= 100; i += 10) {
@@ -112,9 +108,8 @@ static void restarts(void **state)
 }
 
 // Memory is fixed: a thousand kinds of lines push each other out, and those in use stay.
-static void many_kinds(void **state)
+TEST_WITH(many_kinds, fresh, drop)
 {
-    (void)state;
     int found = 0;
     for (int i = 1; i <= 1000; i++) {
         show("%c%c%c %d", 'a' + i % 26, 'a' + i / 26 % 26, 'a' + i / 676, i);
@@ -128,9 +123,8 @@ static void many_kinds(void **state)
 }
 
 // "0,4.0,0.1": commas stand between columns, unless all of them group digits.
-static void columns_without_words(void **state)
+TEST_WITH(columns_without_words, fresh, drop)
 {
-    (void)state;
     for (int i = 0; i < 8; i++) {
         struct event e = show("%d,%.1f,%.6f", i * 10, 4.0 - i, 1e-3 * i);
         assert_true(e.step.known == (i + 1 >= SHAPES_LINES));
@@ -141,9 +135,8 @@ static void columns_without_words(void **state)
 }
 
 // A bar that grows does not make another line.
-static void bars_are_not_the_shape(void **state)
+TEST_WITH(bars_are_not_the_shape, fresh, drop)
 {
-    (void)state;
     for (int i = 1; i <= 20; i++) {
         struct event e = show("pass [%.*s>%.*s] at %d/20", i, "====================", 20 - i,
                               "                    ", i);
@@ -159,9 +152,8 @@ static struct event row(struct log_columns *columns, const char *line)
     return e;
 }
 
-static void columns_with_a_header(void **state)
+TEST_WITH(columns_with_a_header, fresh, drop)
 {
-    (void)state;
     struct log_columns c = {0};
     assert_false(row(&c, "0,4.0,3.9").step.known);
     assert_false(row(&c, "epoch,loss,val_loss,lr").step.known);
@@ -181,20 +173,4 @@ static void columns_with_a_header(void **state)
     memset(many, ',', sizeof many - 1);
     many[sizeof many - 1] = '\0';
     assert_false(row(&c, many).step.known);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fresh, drop)
-    const struct CMUnitTest tests[] = {
-        TEST(rising_numbers),
-        TEST(columns),
-        TEST(other_lines),
-        TEST(restarts),
-        TEST(many_kinds),
-        TEST(columns_without_words),
-        TEST(bars_are_not_the_shape),
-        TEST(columns_with_a_header),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,9 +46,8 @@ static void write_lines(const char *path, int writer)
     _exit(0);
 }
 
-static void together(void **state)
+TEST(together)
 {
-    (void)state;
     struct tail tail;
     struct buf got = {0};
     size_t notices = 0, events = 0;
@@ -82,9 +81,8 @@ static void together(void **state)
     tail_release(&tail);
 }
 
-static void unended(void **state)
+TEST(unended)
 {
-    (void)state;
     struct tail tail;
     struct buf got = {0};
     assert_int_equal(tail_open(&tail, NULL, NULL), 0);
@@ -97,9 +95,8 @@ static void unended(void **state)
     tail_release(&tail);
 }
 
-static void spoiled(void **state)
+TEST(spoiled)
 {
-    (void)state;
     struct tail tail;
     struct buf got = {0}, long_line = {0};
     struct stat st;
@@ -132,9 +129,8 @@ static void spoiled(void **state)
     tail_release(&tail);
 }
 
-static void named(void **state)
+TEST(named)
 {
-    (void)state;
     struct tail tail;
     char folder[] = "/tmp/test-tail-XXXXXX", path[64];
     struct buf got = {0};
@@ -151,15 +147,4 @@ static void named(void **state)
     unlink(path);
     rmdir(folder);
     buf_release(&got);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(together),
-        cmocka_unit_test(unended),
-        cmocka_unit_test(spoiled),
-        cmocka_unit_test(named),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

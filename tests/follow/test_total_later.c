@@ -28,9 +28,8 @@ static int end(void **state)
 
 // 5 s of start-up and 100 steps in 20 s, with one evaluation of 4 s: 1,000 steps take 5 + 200 s,
 // and ten evaluations 40.
-static void steps(void **state)
+TEST_WITH(steps, NULL, end)
 {
-    (void)state;
     struct err err = {0};
     make(HEAD "\"step_plot_ms\":[200,200,200,200,200,200,200,200,200,200],\"phases\":{\"setup_ns\":"
               "5000000000,\"train_ns\":20000000000,\"evaluate_ns\":4000000000}}");
@@ -45,9 +44,8 @@ static void steps(void **state)
 }
 
 // Without the times of its stretches, as a list of runs reads it.
-static void without_a_plot(void **state)
+TEST_WITH(without_a_plot, NULL, end)
 {
-    (void)state;
     struct err err = {0};
     make(HEAD "\"steady\":{\"low_ms\":190,\"high_ms\":210},\"phases\":{\"setup_ns\":5000000000,"
               "\"train_ns\":20000000000},\"progress\":{\"unseen\":[\"evaluation\"]}}");
@@ -59,9 +57,8 @@ static void without_a_plot(void **state)
 // 80 steps of 380 ms or more, far apart: 9,310 more take 59 min at least on a GPU, whatever else
 // the CPUs did. On the CPUs others took at most as much from it as it used itself: a quarter of one
 // of two.
-static void beside_others(void **state)
+TEST_WITH(beside_others, NULL, end)
 {
-    (void)state;
     static const struct {
         const char *use;
         double faster;
@@ -91,9 +88,8 @@ static void beside_others(void **state)
     memset(&run, 0, sizeof run);
 }
 
-static void epochs(void **state)
+TEST_WITH(epochs, NULL, end)
 {
-    (void)state;
     struct err err = {0};
     make(HEAD "\"steps_per_epoch\":50,\"phases\":{\"setup_ns\":0,\"train_ns\":20000000000}}");
     assert_ok(total_later(&run, 0, 18, &err), &err);
@@ -106,9 +102,8 @@ static void epochs(void **state)
     assert_true(run.projection.wall_s.v > 59 && run.projection.wall_s.v < 61);
 }
 
-static void what_cannot_be(void **state)
+TEST_WITH(what_cannot_be, NULL, end)
 {
-    (void)state;
     static const char *const bad[] = {
         "{\"id\":\"a\",\"workload\":\"mlp\",\"steps\":100,\"phases\":{\"train_ns\":1000}}",
         "{\"id\":\"a\",\"phases\":{\"train_ns\":1000}}",
@@ -129,16 +124,4 @@ static void what_cannot_be(void **state)
     record_release(run_fields, &run);
     make(HEAD "\"steps_per_epoch\":4503599627370496,\"phases\":{\"train_ns\":20000000000}}");
     assert_int_equal(total_later(&run, 0, 4503599627370496, &err), ERR_USAGE);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(steps, end),
-        cmocka_unit_test_teardown(without_a_plot, end),
-        cmocka_unit_test_teardown(beside_others, end),
-        cmocka_unit_test_teardown(epochs, end),
-        cmocka_unit_test_teardown(what_cannot_be, end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -73,9 +73,8 @@ static uint32_t highest_of(const void *bytes, size_t len, const char *needs)
 }
 
 // The C library says its version itself.
-static void test_libc(void **state)
+TEST(test_libc)
 {
-    (void)state;
     unsigned major, minor;
     assert_int_equal(sscanf(gnu_get_libc_version(), "%u.%u", &major, &minor), 2);
     assert_int_equal(elf_highest(LIB "libc.so.6", "GLIBC_", NULL), ELF_VERSION(major, minor, 0));
@@ -83,9 +82,8 @@ static void test_libc(void **state)
 
 // GCC's table of ABI versions (gcc.gnu.org/onlinedocs/libstdc++/manual/abi.html): GCC 12.1 and
 // later 12s define GLIBCXX_3.4.30. Debian 12's is GCC 12.
-static void test_libstdcxx(void **state)
+TEST(test_libstdcxx)
 {
-    (void)state;
     uint32_t version = ELF_VERSION(3, 4, 30);
     assert_int_equal(elf_highest(LIB "libstdc++.so.6", "GLIBCXX_", NULL), version);
     assert_int_equal(elf_highest(LIB "libstdc++.so.6", "GLIBCXX_", "libc.so.6"), version);
@@ -93,18 +91,16 @@ static void test_libstdcxx(void **state)
     assert_int_equal(elf_highest(LIB "libstdc++.so.6", "GLIBC_", NULL), 0); // needed, not defined
 }
 
-static void test_order(void **state)
+TEST(test_order)
 {
-    (void)state;
     assert_true(ELF_VERSION(2, 36, 0) > ELF_VERSION(2, 4, 0));
     assert_true(ELF_VERSION(2, 36, 0) > ELF_VERSION(2, 2, 5));
     assert_true(ELF_VERSION(3, 4, 30) > ELF_VERSION(3, 4, 9));
     assert_true(ELF_VERSION(3, 0, 0) > ELF_VERSION(2, 1023, 1023));
 }
 
-static void test_not_a_library(void **state)
+TEST(test_not_a_library)
 {
-    (void)state;
     assert_int_equal(elf_highest("/nonexistent/libc.so.6", "GLIBC_", NULL), 0);
     assert_int_equal(elf_highest("/usr/lib", "GLIBC_", NULL), 0);
     assert_int_equal(elf_highest("/dev/null", "GLIBC_", NULL), 0);
@@ -112,9 +108,8 @@ static void test_not_a_library(void **state)
     assert_int_equal(elf_highest(LIB "libz.so.1", "GLIBC_", NULL), 0); // defines ZLIB_… only
 }
 
-static void test_tiny(void **state)
+TEST(test_tiny)
 {
-    (void)state;
     struct tiny t;
     make_tiny(&t);
     assert_int_equal(highest_of(&t, sizeof t, NULL), ELF_VERSION(2, 31, 0));
@@ -128,9 +123,8 @@ static void test_tiny(void **state)
 }
 
 // Names that only look like versions count for nothing; a wrapped number would count for much.
-static void test_odd_names(void **state)
+TEST(test_odd_names)
 {
-    (void)state;
     static const char *const odd[] = {
         "GLIBC_PRIVATE", "GLIBC_",    "GLIBC_9.",     "GLIBC_9.1.1.1",
         "GLIBC_9.x",     "GLIBC_-9",  "GLIBC_9.2000", "GLIBC_ 9.1",
@@ -146,18 +140,16 @@ static void test_odd_names(void **state)
 }
 
 // Truncated anywhere, it is no library: the definitions or their names are missing.
-static void test_truncated(void **state)
+TEST(test_truncated)
 {
-    (void)state;
     struct tiny t;
     make_tiny(&t);
     for (size_t len = 0; len < offsetof(struct tiny, strings); len++)
         assert_int_equal(highest_of(&t, len, NULL), 0);
 }
 
-static void test_hostile(void **state)
+TEST(test_hostile)
 {
-    (void)state;
     struct tiny t;
     make_tiny(&t);
     t.head.e_phnum = UINT16_MAX;
@@ -191,15 +183,4 @@ static void test_hostile(void **state)
     make_tiny(&t);
     t.dynamic[3].d_un.d_val = UINT64_MAX;
     assert_int_equal(highest_of(&t, sizeof t, NULL), ELF_VERSION(2, 31, 0));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_libc),      cmocka_unit_test(test_libstdcxx),
-        cmocka_unit_test(test_order),     cmocka_unit_test(test_not_a_library),
-        cmocka_unit_test(test_tiny),      cmocka_unit_test(test_odd_names),
-        cmocka_unit_test(test_truncated), cmocka_unit_test(test_hostile),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,9 +22,8 @@ static int import_text(const char *text, const char *file, const struct import_o
     return import_log(importer, file, text, strlen(text), options, runs, err);
 }
 
-static void keras(void **state)
+TEST(keras)
 {
-    (void)state;
     static const char text[] = "epoch,elapsed,loss,acc,val_loss,val_acc\n"
                                "0,3.5,0.25,0.92,0.125,0.9662\n"
                                "1,3.25,0.10,0.97,0.0625,0.9735\n";
@@ -61,9 +60,8 @@ static void keras(void **state)
     record_release(runs_fields, &runs);
 }
 
-static void the_same_log_is_the_same_run(void **state)
+TEST(the_same_log_is_the_same_run)
 {
-    (void)state;
     static const char text[] = "epoch,accuracy,loss,val_accuracy\n1,0.5,nan,\n";
     struct runs a = {0}, b = {0}, c = {0};
     struct err err = {0};
@@ -81,9 +79,8 @@ static void the_same_log_is_the_same_run(void **state)
 }
 
 // The first rows of the example in DAWNBench's submission instructions.
-static void dawnbench(void **state)
+TEST(dawnbench)
 {
-    (void)state;
     static const char text[] = "epoch\thours\ttop1Accuracy\n"
                                "1\t0.07166666666666667\t33.57\n"
                                "2\t0.1461111111111111\t52.51\n"
@@ -108,9 +105,8 @@ static void dawnbench(void **state)
 // Rows of three entries in stanford-futuredata/dawn-bench-entries (Apache-2.0), with their odd
 // spaces: dawn_drqa_1k80-ec2.tsv and, with hours first, two of ImageNet's columns in each order.
 // The targets are the README's: F1 0.73, top 5 93 %. The time counts to the first row at it.
-static void dawnbench_targets(void **state)
+TEST(dawnbench_targets)
 {
-    (void)state;
     static const struct {
         const char *text, *metric;
         double target, value, reached_h, whole_h;
@@ -145,9 +141,8 @@ static void dawnbench_targets(void **state)
 }
 
 // Times and the accuracies of a BERT training of MLPerf 5.0, among lines of other kinds.
-static void mllog(void **state)
+TEST(mllog)
 {
-    (void)state;
     static const char text[] =
         "+ echo start\n"
         "0: :::MLLOG {\"namespace\": \"\", \"time_ms\": 0, \"event_type\": \"POINT_IN_TIME\", "
@@ -205,9 +200,8 @@ static void mllog(void **state)
     record_release(runs_fields, &runs);
 }
 
-static void hyperfine(void **state)
+TEST(hyperfine)
 {
-    (void)state;
     static const char text[] =
         "{\n  \"results\": [\n    {\"command\": \"sleep 0.1\", \"mean\": 0.1023, \"stddev\": "
         "0.0004, "
@@ -230,9 +224,8 @@ static void hyperfine(void **state)
     record_release(runs_fields, &runs);
 }
 
-static void faults(void **state)
+TEST(faults)
 {
-    (void)state;
     static const struct {
         const struct importer *importer;
         const char *text, *says;
@@ -274,9 +267,8 @@ static void faults(void **state)
     }
 }
 
-static void guesses(void **state)
+TEST(guesses)
 {
-    (void)state;
     static const char *const none[] = {"", "{",
                                        "{\"schema\":\"fare.run/1\",\"epoch\":1,\"loss\":2}",
                                        "a,b\n1,2\n", "{\"a\": \":::MLLOG\"}"};
@@ -284,15 +276,4 @@ static void guesses(void **state)
         assert_null(importer_guess(none[i], strlen(none[i])));
     assert_ptr_equal(importer_find("mllog"), &importer_mllog);
     assert_null(importer_find("fare"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keras),     cmocka_unit_test(the_same_log_is_the_same_run),
-        cmocka_unit_test(dawnbench), cmocka_unit_test(dawnbench_targets),
-        cmocka_unit_test(mllog),     cmocka_unit_test(hyperfine),
-        cmocka_unit_test(faults),    cmocka_unit_test(guesses),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -86,9 +86,8 @@ static void expect(struct ledger *ledger, const struct ledger_filter *filter, co
     record_release(runs_fields, &runs);
 }
 
-static void reading_makes_nothing(void **state)
+TEST_WITH(reading_makes_nothing, set_up, tear_down)
 {
-    (void)state;
     struct ledger *reader = opened(), *writer = opened(), *named = NULL;
     struct err err = {0};
     char path[300];
@@ -108,9 +107,8 @@ static void reading_makes_nothing(void **state)
     ledger_free(reader);
 }
 
-static void lists(void **state)
+TEST_WITH(lists, set_up, tear_down)
 {
-    (void)state;
     struct ledger *ledger = opened();
     add_three(ledger);
     static const char *label[] = {"team=b"}, *both[] = {"team=a", "team=b"};
@@ -156,9 +154,8 @@ static void lists(void **state)
     ledger_free(ledger);
 }
 
-static void finds(void **state)
+TEST_WITH(finds, set_up, tear_down)
 {
-    (void)state;
     struct ledger *ledger = opened();
     struct buf text = {0};
     struct err err = {0};
@@ -218,9 +215,8 @@ static void stamp(struct ledger *ledger, struct buf *out)
     assert_ok(ledger_stamp(ledger, out, &err), &err);
 }
 
-static void stamps(void **state)
+TEST_WITH(stamps, set_up, tear_down)
 {
-    (void)state;
     struct ledger *ledger = opened();
     struct buf empty = {0}, three = {0}, again = {0}, two = {0};
     struct err err = {0};
@@ -240,9 +236,8 @@ static void stamps(void **state)
     ledger_free(ledger);
 }
 
-static void imports(void **state)
+TEST_WITH(imports, set_up, tear_down)
 {
-    (void)state;
     struct ledger *ledger = opened();
     struct err err = {0};
     bool added;
@@ -271,9 +266,8 @@ static void imports(void **state)
     ledger_free(ledger);
 }
 
-static void records_a_run(void **state)
+TEST_WITH(records_a_run, set_up, tear_down)
 {
-    (void)state;
     struct ledger *ledger = opened();
     struct err err = {0};
     struct run run = {0};
@@ -295,9 +289,8 @@ static void records_a_run(void **state)
     ledger_free(ledger);
 }
 
-static void not_a_ledger(void **state)
+TEST_WITH(not_a_ledger, set_up, tear_down)
 {
-    (void)state;
     char path[300];
     struct ledger *ledger = NULL;
     struct err err = {0};
@@ -318,9 +311,8 @@ static void not_a_ledger(void **state)
     ledger_free(ledger);
 }
 
-static void names_no_password(void **state)
+TEST(names_no_password)
 {
-    (void)state;
     static const char *const cases[][2] = {
         {"postgresql://u:secret@host:5432/db", "postgresql://u@host:5432/db"},
         {"postgres://u@host/db", "postgres://u@host/db"},
@@ -340,9 +332,8 @@ static void names_no_password(void **state)
     }
 }
 
-static void places(void **state)
+TEST_WITH(places, set_up, tear_down)
 {
-    (void)state;
     struct ledger_place a, b;
     struct err err = {0};
     char expected[300];
@@ -379,9 +370,8 @@ static int count_one(void *arg, const char *id, const char *text, struct err *er
     return 0;
 }
 
-static void published(void **state)
+TEST(published)
 {
-    (void)state;
     struct err err = {0};
     struct buf text = {0};
     int count = 0;
@@ -432,9 +422,8 @@ static void published(void **state)
 #define EPOCHS  "{\"train_ns\":2},{\"train_ns\":3},{\"train_ns\":4},{\"train_ns\":5},"
 #define TRAINED EPOCHS EPOCHS EPOCHS EPOCHS EPOCHS EPOCHS EPOCHS EPOCHS EPOCHS EPOCHS
 
-static void makes_heads(void **state)
+TEST(makes_heads)
 {
-    (void)state;
     static const struct {
         const char *text, *head; // null: the record is its own head
     } cases[] = {
@@ -482,9 +471,8 @@ static int join(void *arg, const char *id, const char *text, struct err *err)
     return 0;
 }
 
-static void gives_heads(void **state)
+TEST_WITH(gives_heads, set_up, tear_down)
 {
-    (void)state;
     struct ledger *ledger = opened();
     struct err err = {0};
     struct buf got = {0}, id = {0};
@@ -580,9 +568,8 @@ static void free_both(struct ledger *one, struct ledger *two, const char *days)
     expect_file(file, days);
 }
 
-static void removed_file(void **state)
+TEST_WITH(removed_file, set_up, tear_down)
 {
-    (void)state;
     struct ledger *one, *two;
     open_both(&one, &two);
     assert_int_equal(unlink(file), 0);
@@ -594,9 +581,8 @@ static void removed_file(void **state)
 }
 
 // The one who opens the restored file has never seen the log beside it.
-static void restored_file(void **state)
+TEST_WITH(restored_file, set_up, tear_down)
 {
-    (void)state;
     struct ledger *one, *two;
     open_both(&one, &two);
     assert_int_equal(unlink(file), 0);
@@ -607,9 +593,8 @@ static void restored_file(void **state)
 }
 
 // Nothing of the removed file is left for one that comes later.
-static void emptied_log(void **state)
+TEST_WITH(emptied_log, set_up, tear_down)
 {
-    (void)state;
     struct ledger *one, *two;
     open_both(&one, &two);
     assert_int_equal(unlink(file), 0);
@@ -619,9 +604,8 @@ static void emptied_log(void **state)
     free_both(one, two, "9");
 }
 
-static void moved_file(void **state)
+TEST_WITH(moved_file, set_up, tear_down)
 {
-    (void)state;
     struct ledger *one, *two;
     open_both(&one, &two);
     assert_int_equal(rename(file, other), 0);
@@ -633,9 +617,8 @@ static void moved_file(void **state)
 }
 
 // Back over the one that was made meanwhile.
-static void moved_back(void **state)
+TEST_WITH(moved_back, set_up, tear_down)
 {
-    (void)state;
     struct ledger *one, *two;
     open_both(&one, &two);
     assert_int_equal(rename(file, other), 0);
@@ -644,28 +627,4 @@ static void moved_back(void **state)
     assert_int_equal(rename(other, file), 0);
     add_day(two, 3);
     free_both(one, two, "31");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(reading_makes_nothing, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(lists, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(finds, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(stamps, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(imports, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(records_a_run, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(not_a_ledger, set_up, tear_down),
-        cmocka_unit_test(makes_heads),
-        cmocka_unit_test_setup_teardown(gives_heads, set_up, tear_down),
-        cmocka_unit_test(names_no_password),
-        cmocka_unit_test_setup_teardown(places, set_up, tear_down),
-        cmocka_unit_test(published),
-        cmocka_unit_test_setup_teardown(removed_file, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(restored_file, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(emptied_log, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(moved_file, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(moved_back, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -206,9 +206,8 @@ static void check_quality(const struct run *run, size_t i, const struct expected
     assert_int_equal(q->lower.v, expected->lower);
 }
 
-static void every_benchmark(void **state)
+TEST(every_benchmark)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[2048];
         struct runs runs = {0};
@@ -242,9 +241,8 @@ static void every_benchmark(void **state)
 
 // v3.1/NVIDIA/results/eos_n434_ngc23.09_pytorch/bert/result_4.txt: initialisation took 91.56 s, the
 // training 6.676 s.
-static void initialisation_lies_before_the_run(void **state)
+TEST(initialisation_lies_before_the_run)
 {
-    (void)state;
     static const char text[] =
         ":::MLLOG {\"time_ms\": 1696543001803, \"key\": \"init_start\", \"value\": null}\n"
         ":::MLLOG {\"time_ms\": 1696543001903, \"key\": \"init_start\", \"value\": null}\n"
@@ -262,9 +260,8 @@ static void initialisation_lies_before_the_run(void **state)
 
 // Round 0.6 has seconds before the key. v0.6/NVIDIA/results/dgx1_ngc19.05_pytorch/ssd/result_4.txt,
 // with the lines of its eight processes cut to two.
-static void round_0_6(void **state)
+TEST(round_0_6)
 {
-    (void)state;
     static const char text[] =
         "0: :::MLL 1558570759.200 submission_benchmark: {\"value\": \"ssd\", \"metadata\": {}}\n"
         ":::MLL 1558570759.202 submission_platform: {\"value\": \"1xDGX-1 with V100\"}\n"
@@ -298,9 +295,8 @@ static void round_0_6(void **state)
 // v0.6/Intel/results/clx-8260l-2s-x32/minigo/result_1.txt, with Python's quotes;
 // v0.6/NVIDIA/results/dgx1_ngc19.05_pytorch/transformer/result_0.txt, with a text for a number;
 // v0.6/Google/results/tpu-v3-128/mask/result_1.txt, with a list.
-static void odd_values_of_round_0_6(void **state)
+TEST(odd_values_of_round_0_6)
 {
-    (void)state;
     static const struct {
         const char *benchmark, *evaluation, *then;
         struct expected first, second;
@@ -351,9 +347,8 @@ static void odd_values_of_round_0_6(void **state)
 
 // v3.1/Dell/results/XE9680x8H100-SXM-80GB/stable_diffusion/result_0.txt: checkpoints are evaluated
 // afterwards, in any order. FID <= 90 and CLIP >= 0.15 first hold at step 5000, of batch 512.
-static void checkpoints_in_any_order(void **state)
+TEST(checkpoints_in_any_order)
 {
-    (void)state;
     static const struct {
         int step;
         double fid, clip;
@@ -388,9 +383,8 @@ static void checkpoints_in_any_order(void **state)
 
 // Alibaba's logs of round 0.7 have seconds; the open division has targets of its own, and
 // "abort" is no success (v0.6/Google/results/tpu-v3-1024/resnet/result_1.txt ended so).
-static void others(void **state)
+TEST(others)
 {
-    (void)state;
     static const char text[] =
         ":::MLLOG {\"time_s\": 0.0, \"key\": \"submission_benchmark\", \"value\": \"resnet\"}\n"
         ":::MLLOG {\"time_s\": 0.0, \"key\": \"submission_division\", \"value\": \"open\"}\n"
@@ -409,17 +403,4 @@ static void others(void **state)
     assert_int_equal(run->samples_trained.v, 76 * 160000);
     assert_int_equal(run->data.train_samples.v, 160000);
     record_release(runs_fields, &runs);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_benchmark),
-        cmocka_unit_test(initialisation_lies_before_the_run),
-        cmocka_unit_test(round_0_6),
-        cmocka_unit_test(odd_values_of_round_0_6),
-        cmocka_unit_test(checkpoints_in_any_order),
-        cmocka_unit_test(others),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

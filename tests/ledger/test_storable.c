@@ -63,9 +63,8 @@ static struct run some_run(void)
 }
 
 // The sample of the report: its time was above the upper end of its projection.
-static void an_interval_that_ends_before_it_begins(void **state)
+TEST_WITH(an_interval_that_ends_before_it_begins, set_up, tear_down)
 {
-    (void)state;
     struct run run = some_run();
     struct buf text = {0}, says = {0};
     run.projection.low_s = some_real(61);
@@ -81,9 +80,8 @@ static void an_interval_that_ends_before_it_begins(void **state)
 }
 
 // A phase longer than the whole goes, the whole stays.
-static void a_part_longer_than_the_whole(void **state)
+TEST_WITH(a_part_longer_than_the_whole, set_up, tear_down)
 {
-    (void)state;
     struct run run = some_run();
     struct buf text = {0}, says = {0};
     run.phases.setup_ns = some_int(1000000000);
@@ -132,9 +130,8 @@ static void each_number(const struct field *fields, struct run *run, char *part,
     buf_release(&says);
 }
 
-static void every_number_out_of_range(void **state)
+TEST_WITH(every_number_out_of_range, set_up, tear_down)
 {
-    (void)state;
     struct run run = some_run();
     struct buf text = {0};
     int count = 0;
@@ -146,9 +143,8 @@ static void every_number_out_of_range(void **state)
 }
 
 // A record that is too long to be read loses its longest part.
-static void a_record_too_long(void **state)
+TEST_WITH(a_record_too_long, set_up, tear_down)
 {
-    (void)state;
     struct run run = some_run();
     struct buf text = {0}, says = {0};
     struct err err = {0};
@@ -167,9 +163,8 @@ static void a_record_too_long(void **state)
 }
 
 // What a killed process left in the spool, too; and what is not a run stays there and is named.
-static void a_spooled_record(void **state)
+TEST_WITH(a_spooled_record, set_up, tear_down)
 {
-    (void)state;
     struct err err = {0};
     struct buf text = {0}, says = {0};
     char path[400];
@@ -192,16 +187,4 @@ static void a_spooled_record(void **state)
     assert_int_equal(ledger_spooled(ledger, NULL), 1);
     buf_release(&text);
     buf_release(&says);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(an_interval_that_ends_before_it_begins, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_part_longer_than_the_whole, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(every_number_out_of_range, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_record_too_long, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_spooled_record, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

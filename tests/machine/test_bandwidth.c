@@ -60,9 +60,8 @@ static double plain_copy(void)
     return best;
 }
 
-static void test_memory(void **state)
+TEST(test_memory)
 {
-    (void)state;
     describe(1, 32, 8LL << 30, 0);
     struct err err = {0};
     assert_ok(memory_bandwidth(&host, &host.bandwidth, &err), &err);
@@ -79,9 +78,8 @@ static void test_memory(void **state)
     assert_true(b->memory_write_bytes_per_s.v < 1e12);
 }
 
-static void test_memory_threads(void **state)
+TEST(test_memory_threads)
 {
-    (void)state;
     describe(3.7, 16, 8LL << 30, 0); // a quota of CPUs: three threads, the rest is not a whole one
     struct err err = {0};
     assert_ok(memory_bandwidth(&host, &host.bandwidth, &err), &err);
@@ -89,9 +87,8 @@ static void test_memory_threads(void **state)
     assert_true(host.bandwidth.memory_read_bytes_per_s.v > 0);
 }
 
-static void test_memory_too_small(void **state)
+TEST(test_memory_too_small)
 {
-    (void)state;
     struct err err = {0};
     // A sixteenth of 512 MiB is 32 MiB, which a cache of 32 MiB holds: no figure.
     describe(2, 32, 8LL << 30, 512 * MIB);
@@ -131,9 +128,8 @@ static int measure_size(void)
     return grown > 120 * MIB && grown < 140 * MIB ? 0 : 2;
 }
 
-static void test_memory_limit_is_kept(void **state)
+TEST(test_memory_limit_is_kept)
 {
-    (void)state;
     describe(1, 16, 64LL << 30, 1024 * MIB);
     assert_int_equal(in_child(measure_size), 0); // 128 MiB
 }
@@ -151,9 +147,8 @@ static int count_entries(const char *path)
     return count;
 }
 
-static void test_disk(void **state)
+TEST(test_disk)
 {
-    (void)state;
     machine_release(&host);
     folder = host_make();
     struct err err = {0};
@@ -185,9 +180,8 @@ static void check_problem(const char *path, const char *said)
     assert_null(host.bandwidth.disk_method);
 }
 
-static void test_disk_problems(void **state)
+TEST(test_disk_problems)
 {
-    (void)state;
     check_problem("/nonexistent/folder", "cannot create a file in '/nonexistent/folder'");
     check_problem("/proc", "cannot create a file in '/proc'");
     check_problem("/dev/null", "cannot create a file in '/dev/null'");
@@ -220,9 +214,8 @@ static int measure_a_block(void)
     return host.bandwidth.disk_read_bytes_per_s.known ? 0 : 2;
 }
 
-static void test_disk_file_limit(void **state)
+TEST(test_disk_file_limit)
 {
-    (void)state;
     machine_release(&host);
     folder = host_make();
     assert_int_equal(in_child(measure_limited), 0);
@@ -271,9 +264,8 @@ static void assert_rate(struct maybe_real rate)
     assert_true(rate.v > 1e6 && rate.v < 1e13);
 }
 
-static void every_direction_is_measured(void **state)
+TEST(every_direction_is_measured)
 {
-    (void)state;
     struct machine machine = measure("devices=2", true);
     assert_int_equal(machine.bandwidth.gpus.count, 2);
     for (int i = 0; i < 2; i++) {
@@ -295,9 +287,8 @@ static void every_direction_is_measured(void **state)
     machine_release(&machine);
 }
 
-static void short_memory_means_smaller_copies(void **state)
+TEST(short_memory_means_smaller_copies)
 {
-    (void)state;
     // 3 MiB free: 1 MiB is what fits twice. Pinned memory is scarce too.
     struct machine machine = measure("free=3145728 pinned=2097152", true);
     assert_rate(machine.bandwidth.gpus.items[0].to_device_pinned_bytes_per_s);
@@ -310,9 +301,8 @@ static void short_memory_means_smaller_copies(void **state)
     machine_release(&machine);
 }
 
-static void a_failing_call_is_named(void **state)
+TEST(a_failing_call_is_named)
 {
-    (void)state;
     static const struct {
         const char *behaviour, *problem;
         bool pinned, pageable;
@@ -355,9 +345,8 @@ static void a_failing_call_is_named(void **state)
     }
 }
 
-static void a_driver_that_does_not_start(void **state)
+TEST(a_driver_that_does_not_start)
 {
-    (void)state;
     struct machine machine = measure("cuInit=802", true);
     assert_int_equal(machine.bandwidth.gpus.count, 1);
     assert_absent(machine.bandwidth.gpus.items[0].index);
@@ -378,9 +367,8 @@ static void a_driver_that_does_not_start(void **state)
     machine_release(&machine);
 }
 
-static void no_driver_is_no_error(void **state)
+TEST(no_driver_is_no_error)
 {
-    (void)state;
     struct err err = {0};
     struct machine machine = {0};
     struct probe probe = recorded("eight-h100", root);
@@ -394,9 +382,8 @@ static void no_driver_is_no_error(void **state)
 }
 
 // Without the management library the figures are there, the link is not.
-static void the_link_needs_nvml(void **state)
+TEST(the_link_needs_nvml)
 {
-    (void)state;
     struct err err = {0};
     struct machine machine = {0};
     struct probe probe = recorded("eight-h100", root);
@@ -414,20 +401,5 @@ static void the_link_needs_nvml(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_memory_threads),
-        cmocka_unit_test(test_memory_too_small),
-        cmocka_unit_test(test_memory_limit_is_kept),
-        cmocka_unit_test(test_disk),
-        cmocka_unit_test(test_disk_problems),
-        cmocka_unit_test(test_disk_file_limit),
-        cmocka_unit_test(every_direction_is_measured),
-        cmocka_unit_test(short_memory_means_smaller_copies),
-        cmocka_unit_test(a_failing_call_is_named),
-        cmocka_unit_test(a_driver_that_does_not_start),
-        cmocka_unit_test(no_driver_is_no_error),
-        cmocka_unit_test(the_link_needs_nvml),
-    };
-    return cmocka_run_group_tests(tests, NULL, release);
+    return run_all_tests(NULL, release);
 }

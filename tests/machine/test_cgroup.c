@@ -18,27 +18,24 @@ static struct cgroup read_root(const char *root)
     return cgroup;
 }
 
-static void test_v2_nested(void **state)
+TEST(test_v2_nested)
 {
-    (void)state;
     struct cgroup c = read_root(TREE("cgroup2-limits"));
     assert_string_equal(c.version, "v2");
     assert_real(c.limit_cpus, 2.5);       // its own; the container has 4
     assert_int(c.limit_bytes, 8LL << 30); // its parent's; it has none, the container 16 GiB
 }
 
-static void test_v1_container(void **state)
+TEST(test_v1_container)
 {
-    (void)state;
     struct cgroup c = read_root(TREE("cgroup1-limits"));
     assert_string_equal(c.version, "v1");
     assert_real(c.limit_cpus, 1.5);
     assert_int(c.limit_bytes, 4LL << 30);
 }
 
-static void test_no_limits(void **state)
+TEST(test_no_limits)
 {
-    (void)state;
     struct cgroup c = read_root(TREE("bare-metal"));
     assert_string_equal(c.version, "v2");
     assert_absent(c.limit_cpus);
@@ -53,9 +50,8 @@ static void test_no_limits(void **state)
     assert_absent(c.limit_bytes);
 }
 
-static void test_v1_separate_hierarchies(void **state)
+TEST(test_v1_separate_hierarchies)
 {
-    (void)state;
     // The memory limit is Slurm's job's; the CPU controller is elsewhere and has none.
     struct cgroup c = read_root(TREE("two-socket-numa"));
     assert_absent(c.limit_cpus);
@@ -78,9 +74,8 @@ static struct cgroup v2(const char *mount_root, const char *group, const char *c
     return c;
 }
 
-static void test_mount_root_is_stripped(void **state)
+TEST(test_mount_root_is_stripped)
 {
-    (void)state;
     const char *const files[][2] = {{"/cg/cpu.max", "300000 100000\n"},
                                     {"/cg/step/cpu.max", "50000 100000\n"},
                                     {"/cg/docker/abc/step/cpu.max", "1000 100000\n"}, // not there
@@ -95,9 +90,8 @@ static void test_mount_root_is_stripped(void **state)
     assert_real(v2("/", "/step", files).limit_cpus, 0.5);
 }
 
-static void test_missing_levels(void **state)
+TEST(test_missing_levels)
 {
-    (void)state;
     // A group that is gone, below one that is not; "cpu.max" exists only below the root.
     const char *const files[][2] = {
         {"/cg/a/memory.max", "1073741824\n"}, {"/cg/a/b/memory.max", "max\n"}, {NULL, NULL}};
@@ -106,9 +100,8 @@ static void test_missing_levels(void **state)
     assert_absent(c.limit_cpus);
 }
 
-static void test_hostile_values(void **state)
+TEST(test_hostile_values)
 {
-    (void)state;
     static const char *const bad_cpu[] = {"",
                                           "max",
                                           "max 100000",
@@ -140,9 +133,8 @@ static void test_hostile_values(void **state)
     assert_absent(v2("/", "////", none).limit_bytes);
 }
 
-static void test_hybrid(void **state)
+TEST(test_hybrid)
 {
-    (void)state;
     // systemd's mixed layout: version 2 for its own book-keeping, the limits in version 1.
     struct host s = host_make();
     host_put(&s, "/proc/self/mountinfo",
@@ -170,9 +162,8 @@ static void test_hybrid(void **state)
     host_remove(&s);
 }
 
-static void test_several_mounts_of_one_hierarchy(void **state)
+TEST(test_several_mounts_of_one_hierarchy)
 {
-    (void)state;
     // Someone else's group, our own, and the whole: the whole shows us and all our ancestors.
     struct host s = host_make();
     host_put(&s, "/proc/self/mountinfo",
@@ -195,9 +186,8 @@ static void test_several_mounts_of_one_hierarchy(void **state)
 
 // ==== mounts ====
 
-static void test_line_of_the_manual(void **state)
+TEST(test_line_of_the_manual)
 {
-    (void)state;
     // proc(5), "/proc/pid/mountinfo": the example, with its field numbers (3) to (11).
     char text[] =
         "36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue\n";
@@ -214,9 +204,8 @@ static void test_line_of_the_manual(void **state)
     assert_false(mounts_next(&cursor, &m));
 }
 
-static void test_optional_fields_and_escapes(void **state)
+TEST(test_optional_fields_and_escapes)
 {
-    (void)state;
     // No optional field; three of them; every character that the kernel escapes (mangle() in
     // fs/proc_namespace.c: space, tab, newline, backslash), and '#' in a source.
     char text[] = "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n"
@@ -232,9 +221,8 @@ static void test_optional_fields_and_escapes(void **state)
     assert_string_equal(m.source, "a#b c");
 }
 
-static void test_bad_lines_are_passed_over(void **state)
+TEST(test_bad_lines_are_passed_over)
 {
-    (void)state;
     char text[] = "\n"
                   "garbage\n"
                   "1 2 3 4 5 6\n"
@@ -258,9 +246,8 @@ static void test_bad_lines_are_passed_over(void **state)
     assert_false(mounts_next(&cursor, &m));
 }
 
-static void test_below(void **state)
+TEST(test_below)
 {
-    (void)state;
     assert_true(path_is_below("/a/b", "/a"));
     assert_true(path_is_below("/a", "/a"));
     assert_true(path_is_below("/a", "/a/"));
@@ -285,9 +272,8 @@ static const char *over(const char *path)
     return m.source;
 }
 
-static void test_longest_and_last(void **state)
+TEST(test_longest_and_last)
 {
-    (void)state;
     assert_string_equal(over("/"), "root");
     assert_string_equal(over("/homes"), "root");
     assert_string_equal(over("/home/other"), "homes");
@@ -299,9 +285,8 @@ static void test_longest_and_last(void **state)
     assert_false(mounts_over(none, "/home", &m));
 }
 
-static void test_options(void **state)
+TEST(test_options)
 {
-    (void)state;
     struct mount m = {.super_options = "rw,cpuset,size=65536k,cpu,empty=,name=systemd"};
     const char *value;
     size_t len;
@@ -324,9 +309,8 @@ static void test_options(void **state)
 // ==== cpus ====
 // How many CPUs a process may use.
 
-static void the_smaller_counts(void **state)
+TEST(the_smaller_counts)
 {
-    (void)state;
     const struct maybe_int none = {0};
     const struct maybe_real no_limit = {0};
     assert_float_equal(cpus_within(some_int(8), some_real(2.5)).v, 2.5, 0);
@@ -336,9 +320,8 @@ static void the_smaller_counts(void **state)
     assert_false(cpus_within(none, no_limit).known);
 }
 
-static void affinity_counts(void **state)
+TEST(affinity_counts)
 {
-    (void)state;
     cpu_set_t all, one;
     assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
     assert_in_range(cpus_usable(), 1, CPU_COUNT(&all));
@@ -350,28 +333,4 @@ static void affinity_counts(void **state)
     assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
     assert_int_equal(cpus_usable(), 1);
     assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_v2_nested),
-        cmocka_unit_test(test_v1_container),
-        cmocka_unit_test(test_no_limits),
-        cmocka_unit_test(test_v1_separate_hierarchies),
-        cmocka_unit_test(test_mount_root_is_stripped),
-        cmocka_unit_test(test_missing_levels),
-        cmocka_unit_test(test_hostile_values),
-        cmocka_unit_test(test_hybrid),
-        cmocka_unit_test(test_several_mounts_of_one_hierarchy),
-        cmocka_unit_test(test_line_of_the_manual),
-        cmocka_unit_test(test_optional_fields_and_escapes),
-        cmocka_unit_test(test_bad_lines_are_passed_over),
-        cmocka_unit_test(test_below),
-        cmocka_unit_test(test_longest_and_last),
-        cmocka_unit_test(test_options),
-        cmocka_unit_test(the_smaller_counts),
-        cmocka_unit_test(affinity_counts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -109,9 +109,8 @@ static void expect_nothing(struct machine_where *where)
 }
 
 // The figures are those of the clouds' own examples, see metadata_server.py.
-static void test_aws(void **state)
+TEST(test_aws)
 {
-    (void)state;
     const char *modes[] = {"aws", "aws-spot", "v1only"};
     for (size_t i = 0; i < 3; i++) {
         struct machine_where where = ask_server(modes[i], machine_of(NULL));
@@ -124,9 +123,8 @@ static void test_aws(void **state)
     }
 }
 
-static void test_gcp(void **state)
+TEST(test_gcp)
 {
-    (void)state;
     const char *modes[] = {"gcp", "gcp-spot"};
     for (size_t i = 0; i < 2; i++) {
         struct machine_where where = ask_server(modes[i], machine_of(NULL));
@@ -139,9 +137,8 @@ static void test_gcp(void **state)
     }
 }
 
-static void test_azure(void **state)
+TEST(test_azure)
 {
-    (void)state;
     const char *modes[] = {"azure", "azure-spot"};
     for (size_t i = 0; i < 2; i++) {
         struct machine_where where = ask_server(modes[i], machine_of(NULL));
@@ -154,9 +151,8 @@ static void test_azure(void **state)
     }
 }
 
-static void test_misbehaving(void **state)
+TEST(test_misbehaving)
 {
-    (void)state;
     const char *modes[] = {"none", "hang",  "silent", "garbage", "html",  "redirect", "huge",
                            "drip", "reset", "error",  "empty",   "types", "headers",  "inject"};
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
@@ -183,9 +179,8 @@ static const char *const nitro[] = {"/sys/class/dmi/id/sys_vendor",
                                     NULL};
 
 // A container behind the hop limit: the token's answer never arrives.
-static void test_firmware_when_metadata_hangs(void **state)
+TEST(test_firmware_when_metadata_hangs)
 {
-    (void)state;
     struct machine_where where = ask_server("hang", machine_of(nitro));
     expect(&where, "aws", "firmware", "p4d.24xlarge", "i-0abcdef1234567890", NULL, NULL);
     assert_false(where.spot.known);
@@ -203,9 +198,8 @@ static void read_log(const char *path, struct buf *log)
         assert_ok(fs_read(path, 1 << 20, log, &err), &err);
 }
 
-static void test_requests(void **state)
+TEST(test_requests)
 {
-    (void)state;
     char path[128];
     struct buf log = {0};
     struct server server;
@@ -251,9 +245,8 @@ static struct machine_where in_environment(char *const *env, const char *const *
     return probe_it(machine_of(files), NULL, env, true, "env");
 }
 
-static void test_environment(void **state)
+TEST(test_environment)
 {
-    (void)state;
     char *label[] = {(char[]){"VAST_CONTAINERLABEL=C.4242"}, NULL};
     struct machine_where where = in_environment(label, NULL);
     expect(&where, "vast", "environment", NULL, "4242", NULL, NULL);
@@ -297,9 +290,8 @@ static void test_environment(void **state)
     release(&where);
 }
 
-static void test_slurm(void **state)
+TEST(test_slurm)
 {
-    (void)state;
     char *env[] = {(char[]){"SLURM_JOB_ID=1234"}, (char[]){"SLURM_JOB_PARTITION=gpu"},
                    (char[]){"SLURMD_NODENAME=n3"}, (char[]){"SLURM_CLUSTER_NAME=loop"}, NULL};
     struct machine_where where = in_environment(env, nitro);
@@ -315,9 +307,8 @@ static void test_slurm(void **state)
 }
 
 // Vendors' strings as cloud-init (tools/ds-identify) and the vendors' documents give them.
-static void test_firmware(void **state)
+TEST(test_firmware)
 {
-    (void)state;
 #define DMI "/sys/class/dmi/id/"
     static const struct {
         const char *files[9];
@@ -436,9 +427,8 @@ static bool parses(enum cloud cloud, enum cloud_item item, const char *text, siz
     return found;
 }
 
-static void test_plausible(void **state)
+TEST(test_plausible)
 {
-    (void)state;
 #define DOC(type, region, id)                                                                      \
     "{\"instanceType\":" type ",\"region\":" region ",\"instanceId\":" id "}"
 #define COMPUTE(size, location, id)                                                                \
@@ -491,9 +481,8 @@ static void test_plausible(void **state)
 }
 
 // Facts beside a plausible core that are not what they should be stay absent.
-static void test_odd_details(void **state)
+TEST(test_odd_details)
 {
-    (void)state;
     const char *text = "{\"instanceType\":\"t2.micro\",\"region\":\"us-west-2\","
                        "\"instanceId\":\"i-0af\",\"availabilityZone\":\"eu-west-1a\","
                        "\"pendingTime\":\"yesterday\"}";
@@ -595,9 +584,8 @@ static int own_network(void *context)
     return 0;
 }
 
-static void test_real_address(void **state)
+TEST(test_real_address)
 {
-    (void)state;
     char log[128];
     struct proc proc;
     struct proc_result result = {0};
@@ -622,19 +610,5 @@ static void test_real_address(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_aws),
-        cmocka_unit_test(test_gcp),
-        cmocka_unit_test(test_azure),
-        cmocka_unit_test(test_misbehaving),
-        cmocka_unit_test(test_firmware_when_metadata_hangs),
-        cmocka_unit_test(test_requests),
-        cmocka_unit_test(test_environment),
-        cmocka_unit_test(test_slurm),
-        cmocka_unit_test(test_firmware),
-        cmocka_unit_test(test_plausible),
-        cmocka_unit_test(test_odd_details),
-        cmocka_unit_test(test_real_address),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return run_all_tests(set_up, tear_down);
 }

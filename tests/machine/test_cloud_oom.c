@@ -18,9 +18,8 @@ static void release(struct machine_where *where)
     machine_release(&machine);
 }
 
-static void test_parse(void **state)
+TEST(test_parse)
 {
-    (void)state;
     static const char *const texts[CLOUD_ITEMS] = {
         [CLOUD_AWS_DOCUMENT] = "{\"instanceType\":\"t2.micro\",\"region\":\"us-west-2\","
                                "\"instanceId\":\"i-0af\",\"availabilityZone\":\"us-west-2b\","
@@ -65,9 +64,8 @@ static const char *const files[][2] = {
     {"/proc/1/environ", "PATH=/bin"},
 };
 
-static void test_probe(void **state)
+TEST(test_probe)
 {
-    (void)state;
     char root[64] = "/tmp/fare-cloud-oom-XXXXXX", path[256];
     assert_non_null(mkdtemp(root));
     for (size_t i = 0; i < 4; i++) {
@@ -108,13 +106,4 @@ static void test_probe(void **state)
         snprintf(path, sizeof path, "%s%s", root, dirs[i]);
         assert_int_equal(rmdir(path), 0);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parse),
-        cmocka_unit_test(test_probe),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

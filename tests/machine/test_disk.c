@@ -22,9 +22,8 @@ static int release(void **state)
     return 0;
 }
 
-static void test_network(void **state)
+TEST(test_network)
 {
-    (void)state;
     const struct machine_disk *d = disk_of(TREE("nfs-workdir"), "/home/ml/project");
     assert_string_equal(d->folder, "/home/ml/project");
     assert_string_equal(d->mount, "/home");
@@ -45,18 +44,16 @@ static void test_network(void **state)
     assert_string_equal(d->kind, "network");
 }
 
-static void test_memory_and_unknown(void **state)
+TEST(test_memory_and_unknown)
 {
-    (void)state;
     assert_string_equal(disk_of(TREE("nfs-workdir"), "/scratch")->kind, "memory");
     const struct machine_disk *d = disk_of(TREE("nfs-workdir"), "/archive");
     assert_string_equal(d->filesystem, "fuse.unheardof");
     assert_null(d->kind);
 }
 
-static void test_partition_of_a_local_disk(void **state)
+TEST(test_partition_of_a_local_disk)
 {
-    (void)state;
     const struct machine_disk *d = disk_of(TREE("nfs-workdir"), "/opt");
     assert_string_equal(d->mount, "/");
     assert_string_equal(d->device, "/dev/nvme0n1p2");
@@ -64,18 +61,16 @@ static void test_partition_of_a_local_disk(void **state)
     assert_true(d->rotational.known && !d->rotational.v); // the disk's, one folder up
 }
 
-static void test_logical_volume_that_turns(void **state)
+TEST(test_logical_volume_that_turns)
 {
-    (void)state;
     const struct machine_disk *d = disk_of(TREE("two-socket-numa"), "/");
     assert_string_equal(d->filesystem, "xfs");
     assert_string_equal(d->kind, "local");
     assert_true(d->rotational.known && d->rotational.v);
 }
 
-static void test_btrfs(void **state)
+TEST(test_btrfs)
 {
-    (void)state;
     // Its device number is in no folder; the disk is found by name.
     const struct machine_disk *d = disk_of(TREE("laptop-battery"), "/home/me");
     assert_string_equal(d->mount, "/home");
@@ -84,9 +79,8 @@ static void test_btrfs(void **state)
     assert_true(d->rotational.known && !d->rotational.v);
 }
 
-static void test_volumes_of_providers(void **state)
+TEST(test_volumes_of_providers)
 {
-    (void)state;
     const struct machine_disk *d = disk_of(TREE("cgroup1-limits"), "/data");
     assert_string_equal(d->device, "/dev/nvme1n1");
     assert_string_equal(d->kind, "network"); // Amazon Elastic Block Store
@@ -102,9 +96,8 @@ static void test_volumes_of_providers(void **state)
     assert_absent(d->rotational);
 }
 
-static void test_network_block_devices(void **state)
+TEST(test_network_block_devices)
 {
-    (void)state;
     struct host s = host_make();
     host_put(&s, "/proc/self/mountinfo",
              "1 0 43:0 / / rw - ext4 /dev/nbd0 rw\n"
@@ -116,9 +109,8 @@ static void test_network_block_devices(void **state)
 }
 
 // A disk of the hypervisor's may be anything behind it; a logical volume is what it lies on.
-static void test_opaque_devices(void **state)
+TEST(test_opaque_devices)
 {
-    (void)state;
     struct host s = host_make();
     host_put(&s, "/proc/self/mountinfo",
              "1 0 254:0 / / rw - ext4 /dev/vda rw\n"
@@ -134,18 +126,16 @@ static void test_opaque_devices(void **state)
     host_remove(&s);
 }
 
-static void test_nothing_known(void **state)
+TEST(test_nothing_known)
 {
-    (void)state;
     const struct machine_disk *d = disk_of("/nonexistent", "/x");
     assert_string_equal(d->folder, "/x");
     assert_null(d->mount);
     assert_null(d->kind);
 }
 
-static void test_this_machine(void **state)
+TEST(test_this_machine)
 {
-    (void)state;
     struct statvfs st;
     assert_int_equal(statvfs("/tmp", &st), 0);
     assert_int_equal(chdir("/tmp"), 0);
@@ -167,17 +157,5 @@ static void test_this_machine(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_network),
-        cmocka_unit_test(test_memory_and_unknown),
-        cmocka_unit_test(test_partition_of_a_local_disk),
-        cmocka_unit_test(test_logical_volume_that_turns),
-        cmocka_unit_test(test_btrfs),
-        cmocka_unit_test(test_volumes_of_providers),
-        cmocka_unit_test(test_network_block_devices),
-        cmocka_unit_test(test_opaque_devices),
-        cmocka_unit_test(test_nothing_known),
-        cmocka_unit_test(test_this_machine),
-    };
-    return cmocka_run_group_tests(tests, NULL, release);
+    return run_all_tests(NULL, release);
 }

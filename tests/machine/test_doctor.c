@@ -62,9 +62,8 @@ static void diagnose(const char *changes, struct machine *machine)
     assert_ok(machine_diagnose(machine, &err), &err);
 }
 
-static void one_change_one_finding(void **state)
+TEST(one_change_one_finding)
 {
-    (void)state;
     static const struct {
         const char *changes, *id, *level, *evidence;
     } cases[] = {
@@ -135,9 +134,8 @@ static void one_change_one_finding(void **state)
     }
 }
 
-static void healthy_and_unknown_machines_find_nothing(void **state)
+TEST(healthy_and_unknown_machines_find_nothing)
 {
-    (void)state;
     // An idle GPU's link is down to save power; what a library does not offer is no fault; and
     // what is not known is no finding.
     static const char *const cases[] = {
@@ -161,9 +159,8 @@ static void healthy_and_unknown_machines_find_nothing(void **state)
     assert_int_equal(unknown.findings.count, 0);
 }
 
-static void problems_come_first(void **state)
+TEST(problems_come_first)
 {
-    (void)state;
     struct machine machine = {0};
     diagnose("{\"where\":{\"spot\":true},\"disk\":{\"kind\":\"network\"},\"fare\":{\"debug\":true},"
              "\"gpus\":[{\"works\":false}]}",
@@ -176,9 +173,8 @@ static void problems_come_first(void **state)
     machine_release(&machine);
 }
 
-static void a_working_cap_is_the_remedy(void **state)
+TEST(a_working_cap_is_the_remedy)
 {
-    (void)state;
     struct machine machine = {0};
     struct err err = {0};
     const char *text =
@@ -194,15 +190,4 @@ static void a_working_cap_is_the_remedy(void **state)
         strstr(machine.findings.items[0].remedy, "ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16"));
     assert_non_null(strstr(machine.findings.items[0].evidence, "AMX"));
     machine_release(&machine);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_change_one_finding),
-        cmocka_unit_test(healthy_and_unknown_machines_find_nothing),
-        cmocka_unit_test(problems_come_first),
-        cmocka_unit_test(a_working_cap_is_the_remedy),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,9 +13,8 @@ static struct machine read_machine(const char *name)
 }
 
 // The figures are those of trees/eight-h100/nvml.txt.
-static void eight_gpus_with_their_processes(void **state)
+TEST(eight_gpus_with_their_processes)
 {
-    (void)state;
     struct machine machine = read_machine("eight-h100");
     assert_int_equal(machine.gpus.count, 8);
     for (size_t i = 0; i < 8; i++) {
@@ -47,9 +46,8 @@ static void eight_gpus_with_their_processes(void **state)
     machine_release(&machine);
 }
 
-static void a_mismatch_names_both_versions(void **state)
+TEST(a_mismatch_names_both_versions)
 {
-    (void)state;
     struct machine machine = read_machine("driver-mismatch");
     assert_int_equal(machine.gpus.count, 1);
     const struct machine_gpu *gpu = &machine.gpus.items[0];
@@ -65,9 +63,8 @@ static void a_mismatch_names_both_versions(void **state)
     machine_release(&machine);
 }
 
-static void a_gpu_without_a_driver_is_reported_as_that(void **state)
+TEST(a_gpu_without_a_driver_is_reported_as_that)
 {
-    (void)state;
     struct machine machine = read_machine("nvidia-no-driver");
     assert_int_equal(machine.gpus.count, 1); // and not the hypervisor's VGA
     assert_known(machine.gpus.items[0].works, false);
@@ -79,9 +76,8 @@ static void a_gpu_without_a_driver_is_reported_as_that(void **state)
 }
 
 // The same bus, seen from a container, and with a library that starts in vain.
-static void in_a_container_the_problem_says_so(void **state)
+TEST(in_a_container_the_problem_says_so)
 {
-    (void)state;
     static const struct {
         const char *tree, *container, *answers, *problem;
     } cases[] = {
@@ -119,9 +115,8 @@ static void in_a_container_the_problem_says_so(void **state)
     }
 }
 
-static void a_loaded_driver_without_its_library_is_named(void **state)
+TEST(a_loaded_driver_without_its_library_is_named)
 {
-    (void)state;
     struct err err = {0};
     struct machine machine = {0};
     struct probe probe = recorded("driver-mismatch", root);
@@ -134,9 +129,8 @@ static void a_loaded_driver_without_its_library_is_named(void **state)
 }
 
 // Of the host's eight GPUs two were passed into this container: the six others are not ours.
-static void gpus_of_others_are_left_out(void **state)
+TEST(gpus_of_others_are_left_out)
 {
-    (void)state;
     struct err err = {0};
     struct machine machine = {0};
     struct probe probe = recorded("eight-h100", root);
@@ -149,9 +143,8 @@ static void gpus_of_others_are_left_out(void **state)
 }
 
 // Two of eight have fallen off the bus: the library counts them but gives no handle.
-static void lost_gpus_get_their_place_from_the_bus(void **state)
+TEST(lost_gpus_get_their_place_from_the_bus)
 {
-    (void)state;
     struct err err = {0};
     struct machine machine = {0};
     struct probe probe = recorded("eight-h100", root);
@@ -179,9 +172,8 @@ static void lost_gpus_get_their_place_from_the_bus(void **state)
 }
 
 // gVisor and Firecracker show no PCI bus; the library does show GPUs.
-static void the_library_alone_is_enough(void **state)
+TEST(the_library_alone_is_enough)
 {
-    (void)state;
     struct err err = {0};
     struct machine machine = {0};
     struct probe probe = {.tree = {.root = "/nonexistent"}};
@@ -194,9 +186,8 @@ static void the_library_alone_is_enough(void **state)
     machine_release(&machine);
 }
 
-static void what_others_hold_is_told(void **state)
+TEST(what_others_hold_is_told)
 {
-    (void)state;
     struct err err = {0};
     struct machine machine = {0};
     char made[] = "/tmp/fare-test-gpu-XXXXXX", path[256], command[64];
@@ -238,9 +229,8 @@ static void what_others_hold_is_told(void **state)
     assert_int_equal(system(command), 0);
 }
 
-static void amd_cards_are_counted(void **state)
+TEST(amd_cards_are_counted)
 {
-    (void)state;
     struct machine machine = read_machine("amd-mi");
     assert_int_equal(machine.gpus.count, 2); // the processor's own graphics is not one
     for (int i = 0; i < 2; i++) {
@@ -266,9 +256,8 @@ static void amd_cards_are_counted(void **state)
 }
 
 // What the findings are made of.
-static void the_signs_of_trouble_are_there(void **state)
+TEST(the_signs_of_trouble_are_there)
 {
-    (void)state;
     struct machine machine = read_machine("busy-without-process");
     assert_known(machine.gpus.items[0].use_percent, 97);
     assert_true(machine.gpus.items[0].processes.known);
@@ -295,9 +284,8 @@ static void the_signs_of_trouble_are_there(void **state)
     machine_release(&machine);
 }
 
-static void no_gpu_is_a_normal_case(void **state)
+TEST(no_gpu_is_a_normal_case)
 {
-    (void)state;
     struct err err = {0};
     struct machine machine = {0};
     struct probe probe = {.tree = {.root = "/nonexistent"}};
@@ -313,21 +301,7 @@ static void no_gpu_is_a_normal_case(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(eight_gpus_with_their_processes),
-        cmocka_unit_test(a_mismatch_names_both_versions),
-        cmocka_unit_test(a_gpu_without_a_driver_is_reported_as_that),
-        cmocka_unit_test(in_a_container_the_problem_says_so),
-        cmocka_unit_test(a_loaded_driver_without_its_library_is_named),
-        cmocka_unit_test(gpus_of_others_are_left_out),
-        cmocka_unit_test(lost_gpus_get_their_place_from_the_bus),
-        cmocka_unit_test(the_library_alone_is_enough),
-        cmocka_unit_test(what_others_hold_is_told),
-        cmocka_unit_test(amd_cards_are_counted),
-        cmocka_unit_test(the_signs_of_trouble_are_there),
-        cmocka_unit_test(no_gpu_is_a_normal_case),
-    };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = run_all_tests(NULL, NULL);
     forget_answers();
     return failed;
 }

@@ -5,9 +5,8 @@
 #include "machine/bandwidth.h"
 #include "recorded.h"
 
-static void reading_gpus(void **state)
+TEST(reading_gpus)
 {
-    (void)state;
     static const char *const trees[] = {"eight-h100",       "mig-a100",  "driver-mismatch",
                                         "nvidia-no-driver", "throttled", "amd-mi",
                                         "amd-no-driver"};
@@ -26,9 +25,8 @@ static void reading_gpus(void **state)
     }
 }
 
-static void measuring_bandwidth(void **state)
+TEST(measuring_bandwidth)
 {
-    (void)state;
     static const char *const behaviours[] = {"devices=2 free=2097152", "cuMemAlloc_v2=719",
                                              "cuInit=802"};
     char root[256];
@@ -52,13 +50,4 @@ static void measuring_bandwidth(void **state)
             OOM_EXPECT(rc, &err);
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reading_gpus),
-        cmocka_unit_test(measuring_bandwidth),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

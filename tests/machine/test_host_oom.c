@@ -31,45 +31,39 @@ static struct probe on(const char *root, const char *folder)
         assert_int_equal(errno, ECHILD);                                                           \
     } while (0)
 
-static void test_cpu(void **state)
+TEST(test_cpu)
 {
-    (void)state;
     PROBE(TREE("two-socket-numa"), "/", probe_cpu(&probe, &machine.cpu, &err));
 }
 
-static void test_cpu_counted(void **state)
+TEST(test_cpu_counted)
 {
-    (void)state;
     setenv("FARE_HWLOC", "/nonexistent", 1);
     PROBE(TREE("two-socket-numa"), "/", probe_cpu(&probe, &machine.cpu, &err));
     PROBE(TREE("cgroup1-limits"), "/", probe_cpu(&probe, &machine.cpu, &err));
     unsetenv("FARE_HWLOC");
 }
 
-static void test_memory(void **state)
+TEST(test_memory)
 {
-    (void)state;
     PROBE(TREE("cgroup2-limits"), "/", probe_memory(&probe, &machine.memory, &err));
     PROBE(TREE("two-socket-numa"), "/", probe_memory(&probe, &machine.memory, &err));
 }
 
-static void test_disk(void **state)
+TEST(test_disk)
 {
-    (void)state;
     PROBE(TREE("cgroup1-limits"), "/data", probe_disk(&probe, &machine.disk, &err));
     PROBE(TREE("laptop-battery"), "/home", probe_disk(&probe, &machine.disk, &err));
 }
 
-static void test_system(void **state)
+TEST(test_system)
 {
-    (void)state;
     PROBE(TREE("laptop-battery"), "/", probe_system(&probe, &machine.system, &err));
     PROBE(TREE("cgroup1-limits"), "/", probe_system(&probe, &machine.system, &err));
 }
 
-static void test_isa(void **state)
+TEST(test_isa)
 {
-    (void)state;
     PROBE(TREE("two-socket-numa"), "/", probe_isa(&probe, &machine.cpu, &err));
     struct buf path = {0};
     assert_int_equal(fs_program_dir(&path, NULL), 0);
@@ -80,9 +74,8 @@ static void test_isa(void **state)
     PROBE("", "/", probe_isa(&probe, &machine.cpu, &err));
 }
 
-static void test_bandwidth(void **state)
+TEST(test_bandwidth)
 {
-    (void)state;
     struct host folder = host_make();
     OOM_EACH
     {
@@ -126,9 +119,8 @@ static int find_libraries(struct probe *probe, struct machine *machine, struct e
 }
 
 // What is no library at all is opened too, and its package asked.
-static void test_libraries(void **state)
+TEST(test_libraries)
 {
-    (void)state;
     struct host s = host_make();
     host_put(&s, "/etc/ld.so.conf.d/x.conf", "/lib64\n");
     host_put(&s, "/lib64/libnccl.so.2", "");
@@ -137,15 +129,4 @@ static void test_libraries(void **state)
     host_put(&s, "/usr/local/lib/python3.12/dist-packages/nvidia_cudnn-9.1.0.dist-info/x", "");
     PROBE(s.root, "/", find_libraries(&probe, &machine, &err));
     host_remove(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cpu),       cmocka_unit_test(test_cpu_counted),
-        cmocka_unit_test(test_memory),    cmocka_unit_test(test_disk),
-        cmocka_unit_test(test_system),    cmocka_unit_test(test_isa),
-        cmocka_unit_test(test_bandwidth), cmocka_unit_test(test_libraries),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

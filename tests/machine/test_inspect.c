@@ -47,9 +47,8 @@ static void fingerprint_of(const char *changes, char out[32])
     json_decref(change);
 }
 
-static void same_kind_same_name(void **state)
+TEST(same_kind_same_name)
 {
-    (void)state;
     static const char *const changes[] = {
         "{\"gpus\":[{\"uuid\":\"GPU-2\",\"pci_address\":\"0000:65:00.0\",\"temperature_c\":70,"
         "\"memory_used_bytes\":999,\"use_percent\":50,\"driver\":\"550.2\",\"pcie_generation\":1}]"
@@ -69,9 +68,8 @@ static void same_kind_same_name(void **state)
 }
 
 // What machines of 16, 32 and 64 GiB report lies around 97 % of that: no boundary may be there.
-static void memory_of_a_size_is_one_kind(void **state)
+TEST(memory_of_a_size_is_one_kind)
 {
-    (void)state;
     static const long long kib[][2] = {
         {16252000, 16253000}, {32500000, 32510000}, {65000000, 65020000}, {131000000, 131900000}};
     for (size_t i = 0; i < sizeof kib / sizeof *kib; i++) {
@@ -85,9 +83,8 @@ static void memory_of_a_size_is_one_kind(void **state)
     }
 }
 
-static void other_kind_other_name(void **state)
+TEST(other_kind_other_name)
 {
-    (void)state;
     static const char *const changes[] = {
         "{\"cpu\":{\"model\":\"Y\"}}",
         "{\"cpu\":{\"threads\":32}}",
@@ -110,14 +107,4 @@ static void other_kind_other_name(void **state)
         for (size_t j = 0; j <= i; j++)
             assert_string_not_equal(names[i + 1], names[j]);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(same_kind_same_name),
-        cmocka_unit_test(memory_of_a_size_is_one_kind),
-        cmocka_unit_test(other_kind_other_name),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

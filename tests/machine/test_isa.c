@@ -28,9 +28,8 @@ static const struct machine_isa *find(const struct machine_cpu *cpu, const char 
     return NULL;
 }
 
-static void test_recorded(void **state)
+TEST(test_recorded)
 {
-    (void)state;
     struct probe probe = host_probe(TREE("two-socket-numa"), "/");
     const struct machine_cpu *c = isa_of(&probe);
     // Cascade Lake: these five of ours; nothing was tried, no library opened.
@@ -50,9 +49,8 @@ static void test_recorded(void **state)
     assert_int_equal(isa_of(&probe)->isa.count, 0);
 }
 
-static void test_this_machine(void **state)
+TEST(test_this_machine)
 {
-    (void)state;
     // The compiler's own CPUID reading, which also asks whether the system saves the registers.
     // Where it says no there is nothing to list, unless the flag is passed on without it.
     __builtin_cpu_init();
@@ -85,9 +83,8 @@ static void test_this_machine(void **state)
 
 // /proc/cpuinfo of a recorded processor, but children that run on this one: what it advertises
 // and does not have must be told as a fault.
-static void test_advertised_but_faulting(void **state)
+TEST(test_advertised_but_faulting)
 {
-    (void)state;
     __builtin_cpu_init();
     setenv("FARE_ONEDNN", "/nonexistent", 1);
     struct host s = host_make();
@@ -150,9 +147,8 @@ static void check_kernel(const struct machine_kernel *k, const char *operation, 
     assert_string_equal(k->problem ? k->problem : "", problem);
 }
 
-static void test_library_works(void **state)
+TEST(test_library_works)
 {
-    (void)state;
     use_fake("");
     const struct machine_cpu *c = library_of(true);
     assert_int_equal(c->libraries.count, 1);
@@ -168,9 +164,8 @@ static void test_library_works(void **state)
     assert_int_equal(library_of(false)->libraries.items[0].kernels.count, 1);
 }
 
-static void test_library_faults(void **state)
+TEST(test_library_faults)
 {
-    (void)state;
     use_fake("sigill");
     const struct machine_cpu *c = library_of(true);
     assert_int_equal(c->libraries.count, 1);
@@ -184,9 +179,8 @@ static void test_library_faults(void **state)
                  "");
 }
 
-static void test_library_capped_by_the_user(void **state)
+TEST(test_library_capped_by_the_user)
 {
-    (void)state;
     use_fake("sigill");
     setenv("ONEDNN_MAX_CPU_ISA", "AVX2", 1);
     const struct machine_library *l = &library_of(true)->libraries.items[0];
@@ -198,9 +192,8 @@ static void test_library_capped_by_the_user(void **state)
     unsetenv("ONEDNN_MAX_CPU_ISA");
 }
 
-static void test_library_computes_wrongly(void **state)
+TEST(test_library_computes_wrongly)
 {
-    (void)state;
     use_fake("wrong");
     const struct machine_library *l = &library_of(true)->libraries.items[0];
     assert_int_equal(l->kernels.count, 6); // each once more with the cap
@@ -211,9 +204,8 @@ static void test_library_computes_wrongly(void **state)
     }
 }
 
-static void test_library_refuses(void **state)
+TEST(test_library_refuses)
 {
-    (void)state;
     use_fake("unimplemented");
     const struct machine_library *l = &library_of(true)->libraries.items[0];
     assert_int_equal(l->kernels.count, 3); // no fault: no second try
@@ -226,18 +218,16 @@ static void test_library_refuses(void **state)
                  "engine_create: run-time error");
 }
 
-static void test_library_is_another(void **state)
+TEST(test_library_is_another)
 {
-    (void)state;
     // A file that is no oneDNN 2: as if it were absent.
     use_fake("");
     setenv("FARE_ONEDNN", "libm.so.6", 1);
     assert_int_equal(library_of(true)->libraries.count, 0);
 }
 
-static void test_real_library(void **state)
+TEST(test_real_library)
 {
-    (void)state;
     use_fake("");
     unsetenv("FARE_ONEDNN");
     const struct machine_cpu *c = library_of(__builtin_cpu_supports("avx512f"));
@@ -257,17 +247,5 @@ static void test_real_library(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_recorded),
-        cmocka_unit_test(test_this_machine),
-        cmocka_unit_test(test_advertised_but_faulting),
-        cmocka_unit_test(test_library_works),
-        cmocka_unit_test(test_library_faults),
-        cmocka_unit_test(test_library_capped_by_the_user),
-        cmocka_unit_test(test_library_computes_wrongly),
-        cmocka_unit_test(test_library_refuses),
-        cmocka_unit_test(test_library_is_another),
-        cmocka_unit_test(test_real_library),
-    };
-    return cmocka_run_group_tests(tests, NULL, release);
+    return run_all_tests(NULL, release);
 }

@@ -62,9 +62,8 @@ static void assert_library(const struct machine_gpu_library *l, const char *name
 }
 
 // CUDNN_VERSION, CUBLAS_VERSION and NCCL_VERSION_CODE of those releases' headers.
-static void versions_in_numbers(void **state)
+TEST(versions_in_numbers)
 {
-    (void)state;
     static const struct {
         int64_t number;
         int major;
@@ -96,9 +95,8 @@ static void versions_in_numbers(void **state)
     }
 }
 
-static void nothing_is_found_where_nothing_is(void **state)
+TEST(nothing_is_found_where_nothing_is)
 {
-    (void)state;
     struct host s = host_make();
     const char *const env[] = {"PATH=/usr/bin:bin:", "VIRTUAL_ENV=here", "CUDA_HOME=", "HOME=/root",
                                NULL};
@@ -110,9 +108,8 @@ static void nothing_is_found_where_nothing_is(void **state)
     machine_release(&machine);
 }
 
-static void a_recorded_machine_is_not_searched(void **state)
+TEST(a_recorded_machine_is_not_searched)
 {
-    (void)state;
     struct machine machine = {0};
     struct err err = {0};
     struct probe probe = host_probe(TREE("eight-h100"), NULL);
@@ -123,9 +120,8 @@ static void a_recorded_machine_is_not_searched(void **state)
     assert_false(machine.gpu_libraries.known);
 }
 
-static void the_loaders_folders(void **state)
+TEST(the_loaders_folders)
 {
-    (void)state;
     struct host s = host_make();
     const char *const env[] = {"LD_LIBRARY_PATH=rel:/a b:/nowhere", NULL};
     put_library(&s, "/a b/libcudnn.so.9", "fake_library.so", 0);
@@ -145,9 +141,8 @@ static void the_loaders_folders(void **state)
     machine_release(&machine);
 }
 
-static void cuda_folders(void **state)
+TEST(cuda_folders)
 {
-    (void)state;
     struct host s = host_make();
     const char *const env[] = {"CUDA_HOME=/srv/cuda", NULL};
     put_library(&s, "/srv/cuda/lib64/libnccl.so.2", "fake_library.so", 0);
@@ -169,9 +164,8 @@ static void cuda_folders(void **state)
     machine_release(&machine);
 }
 
-static void python_environments(void **state)
+TEST(python_environments)
 {
-    (void)state;
     struct host s = host_make();
     const char *const env[] = {"PATH=/none:/opt/torch/bin:/usr/bin", "VIRTUAL_ENV=/work/env",
                                "CONDA_PREFIX=/conda", "HOME=/home/u", NULL};
@@ -211,9 +205,8 @@ static void python_environments(void **state)
     machine_release(&machine);
 }
 
-static void an_environment_is_found_by_what_its_python_is_a_link_to(void **state)
+TEST(an_environment_is_found_by_what_its_python_is_a_link_to)
 {
-    (void)state;
     struct host s = host_make();
     const char *const env[] = {"PATH=/bin", NULL};
     host_put(&s, "/opt/py/bin/python3", "");
@@ -236,9 +229,8 @@ static void an_environment_is_found_by_what_its_python_is_a_link_to(void **state
 
 // One that crashes, one that is cut off, one that is something else: each is listed with how it
 // ended and the version that its package has in its name.
-static void broken_ones_are_listed(void **state)
+TEST(broken_ones_are_listed)
 {
-    (void)state;
     struct host s = host_make();
     const char *const env[] = {"VIRTUAL_ENV=/env", NULL};
     put_library(&s, SITE "nvidia/cudnn/lib/libcudnn.so.9", "fake_crash.so", 0);
@@ -263,9 +255,8 @@ static void broken_ones_are_listed(void **state)
     machine_release(&machine);
 }
 
-static void one_that_hangs_is_ended(void **state)
+TEST(one_that_hangs_is_ended)
 {
-    (void)state;
     struct host s = host_make();
     const char *const env[] = {NULL};
     put_library(&s, "/usr/lib64/libcudnn.so.9.1.0", "fake_hang.so", 0);
@@ -280,9 +271,8 @@ static void one_that_hangs_is_ended(void **state)
 }
 
 // It takes long to open, so its name is believed: this one would crash.
-static void cublaslt_is_not_opened_where_its_name_tells(void **state)
+TEST(cublaslt_is_not_opened_where_its_name_tells)
 {
-    (void)state;
     struct host s = host_make();
     const char *const env[] = {"VIRTUAL_ENV=/env", NULL};
     put_library(&s, SITE "nvidia/cublas/lib/libcublasLt.so.12", "fake_crash.so", 0);
@@ -295,9 +285,8 @@ static void cublaslt_is_not_opened_where_its_name_tells(void **state)
     machine_release(&machine);
 }
 
-static void of_many_the_first_three(void **state)
+TEST(of_many_the_first_three)
 {
-    (void)state;
     struct host s = host_make();
     const char *const env[] = {"LD_LIBRARY_PATH=/a:/b:/c:/d", NULL};
     static const char *const paths[] = {"/a/libnccl.so.2", "/b/libnccl.so.2", "/c/libnccl.so.2",
@@ -314,9 +303,8 @@ static void of_many_the_first_three(void **state)
 }
 
 // Nobody waits for what was started and is not wanted any more.
-static void abandoned(void **state)
+TEST(abandoned)
 {
-    (void)state;
     struct host s = host_make();
     struct err err = {0};
     struct probe probe = {.tree = {.root = s.root}};
@@ -326,23 +314,4 @@ static void abandoned(void **state)
     libraries_free(libraries);
     libraries_free(NULL);
     host_remove(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(versions_in_numbers),
-        cmocka_unit_test(nothing_is_found_where_nothing_is),
-        cmocka_unit_test(a_recorded_machine_is_not_searched),
-        cmocka_unit_test(the_loaders_folders),
-        cmocka_unit_test(cuda_folders),
-        cmocka_unit_test(python_environments),
-        cmocka_unit_test(an_environment_is_found_by_what_its_python_is_a_link_to),
-        cmocka_unit_test(broken_ones_are_listed),
-        cmocka_unit_test(one_that_hangs_is_ended),
-        cmocka_unit_test(cublaslt_is_not_opened_where_its_name_tells),
-        cmocka_unit_test(of_many_the_first_three),
-        cmocka_unit_test(abandoned),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

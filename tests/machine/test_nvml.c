@@ -79,9 +79,8 @@ static void check_one(const struct machine *machine, int64_t used)
     }
 }
 
-static void every_fact_is_read(void **state)
+TEST(every_fact_is_read)
 {
-    (void)state;
     struct machine machine;
     read_gpus("fake_nvml.so", ONE_GPU, &machine);
     check_one(&machine, 299345920);
@@ -89,9 +88,8 @@ static void every_fact_is_read(void **state)
 }
 
 // A library of before 2020 has none of the newer names; its memory in use counts the reserved.
-static void old_libraries_tell_the_same(void **state)
+TEST(old_libraries_tell_the_same)
 {
-    (void)state;
     struct machine machine;
     read_gpus("fake_nvml_old.so", ONE_GPU, &machine);
     check_one(&machine, 299345920 + 600000000);
@@ -100,9 +98,8 @@ static void old_libraries_tell_the_same(void **state)
 }
 
 // A library that has the newer names but says "function not found" (13) to them.
-static void new_names_that_do_nothing_are_passed_over(void **state)
+TEST(new_names_that_do_nothing_are_passed_over)
 {
-    (void)state;
     struct machine machine;
     read_gpus("fake_nvml.so",
               ONE_GPU "fail.nvmlSystemGetCudaDriverVersion_v2 = 13\n"
@@ -118,9 +115,8 @@ static void new_names_that_do_nothing_are_passed_over(void **state)
 }
 
 // Entries of 32 bytes under the name of those of 24: drivers 530 and 535.
-static void long_entries_are_noticed(void **state)
+TEST(long_entries_are_noticed)
 {
-    (void)state;
     struct machine machine;
     static const char *const variants[] = {ONE_GPU "entry = 24\n", ONE_GPU "entry = 32\n",
                                            ONE_GPU "entry = 24\nclear = 1\n",
@@ -132,9 +128,8 @@ static void long_entries_are_noticed(void **state)
     }
 }
 
-static void many_processes_fit(void **state)
+TEST(many_processes_fit)
 {
-    (void)state;
     struct machine machine;
     // Around every size the buffer has: 33 at first, then twice what was asked for.
     static const int counts[] = {1, 24, 25, 32, 33, 34, 44, 50, 66, 67, 200, 700};
@@ -159,9 +154,8 @@ static void many_processes_fit(void **state)
     }
 }
 
-static void lists_that_cannot_be_had_are_unknown(void **state)
+TEST(lists_that_cannot_be_had_are_unknown)
 {
-    (void)state;
     struct machine machine;
     static const struct {
         const char *answers;
@@ -186,9 +180,8 @@ static void lists_that_cannot_be_had_are_unknown(void **state)
     }
 }
 
-static void hidden_pids_are_absent(void **state)
+TEST(hidden_pids_are_absent)
 {
-    (void)state;
     struct machine machine;
     read_gpus("fake_nvml.so",
               "count = 1\ngpu0.name = X\ngpu0.process0 = 0 5\ngpu0.process1 = 0 -\n", &machine);
@@ -201,9 +194,8 @@ static void hidden_pids_are_absent(void **state)
 }
 
 // Any single question may fail with any code: that fact is absent, the GPU works.
-static void a_failing_question_leaves_one_fact_absent(void **state)
+TEST(a_failing_question_leaves_one_fact_absent)
 {
-    (void)state;
     static const struct {
         const char *call;
         size_t at;
@@ -241,9 +233,8 @@ static void a_failing_question_leaves_one_fact_absent(void **state)
     }
 }
 
-static void figures_out_of_range_are_absent(void **state)
+TEST(figures_out_of_range_are_absent)
 {
-    (void)state;
     struct machine machine;
     read_gpus(
         "fake_nvml.so",
@@ -269,9 +260,8 @@ static void figures_out_of_range_are_absent(void **state)
     machine_release(&machine);
 }
 
-static void names_without_an_end_are_cut(void **state)
+TEST(names_without_an_end_are_cut)
 {
-    (void)state;
     struct machine machine;
     read_gpus("fake_nvml.so", ONE_GPU "unterminated = 1\n", &machine);
     const struct machine_gpu *gpu = &machine.gpus.items[0];
@@ -281,9 +271,8 @@ static void names_without_an_end_are_cut(void **state)
     machine_release(&machine);
 }
 
-static void a_lost_gpu_does_not_work(void **state)
+TEST(a_lost_gpu_does_not_work)
 {
-    (void)state;
     struct machine machine;
     read_gpus("fake_nvml.so",
               "count = 4\ngpu*.name = X\n"
@@ -310,9 +299,8 @@ static void a_lost_gpu_does_not_work(void **state)
     machine_release(&machine);
 }
 
-static void instances_are_listed(void **state)
+TEST(instances_are_listed)
 {
-    (void)state;
     struct err err = {0};
     char root[256];
     struct probe probe = recorded("mig-a100", root);
@@ -335,9 +323,8 @@ static void instances_are_listed(void **state)
     machine_release(&machine);
 }
 
-static void a_library_that_does_not_start_says_why(void **state)
+TEST(a_library_that_does_not_start_says_why)
 {
-    (void)state;
     struct tree tree = {.root = "/nonexistent"};
     static const struct {
         const char *answers, *text, *version;
@@ -363,9 +350,8 @@ static void a_library_that_does_not_start_says_why(void **state)
     }
 }
 
-static void no_library_is_missing(void **state)
+TEST(no_library_is_missing)
 {
-    (void)state;
     struct tree recorded_tree = {.root = "/nonexistent"}, here = {.root = ""};
     struct nvml nvml;
     struct err err = {0};
@@ -383,9 +369,8 @@ static void no_library_is_missing(void **state)
     nvml_close(&(struct nvml){0});
 }
 
-static void the_link_of_one_gpu_is_found(void **state)
+TEST(the_link_of_one_gpu_is_found)
 {
-    (void)state;
     struct err err = {0};
     char root[256];
     struct probe probe = recorded("pcie-narrow", root);
@@ -401,9 +386,8 @@ static void the_link_of_one_gpu_is_found(void **state)
 }
 
 // Texts of real machines: a proprietary module of 2023, an open one of 2025, an old one.
-static void the_module_version_is_found(void **state)
+TEST(the_module_version_is_found)
 {
-    (void)state;
     static const struct {
         const char *text, *version;
     } cases[] = {
@@ -430,25 +414,7 @@ static void the_module_version_is_found(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_fact_is_read),
-        cmocka_unit_test(old_libraries_tell_the_same),
-        cmocka_unit_test(new_names_that_do_nothing_are_passed_over),
-        cmocka_unit_test(long_entries_are_noticed),
-        cmocka_unit_test(many_processes_fit),
-        cmocka_unit_test(lists_that_cannot_be_had_are_unknown),
-        cmocka_unit_test(hidden_pids_are_absent),
-        cmocka_unit_test(a_failing_question_leaves_one_fact_absent),
-        cmocka_unit_test(figures_out_of_range_are_absent),
-        cmocka_unit_test(names_without_an_end_are_cut),
-        cmocka_unit_test(a_lost_gpu_does_not_work),
-        cmocka_unit_test(instances_are_listed),
-        cmocka_unit_test(a_library_that_does_not_start_says_why),
-        cmocka_unit_test(no_library_is_missing),
-        cmocka_unit_test(the_link_of_one_gpu_is_found),
-        cmocka_unit_test(the_module_version_is_found),
-    };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = run_all_tests(NULL, NULL);
     forget_answers();
     return failed;
 }

@@ -7,9 +7,8 @@
 #include "base/csv.h"
 #include "recorded.h"
 
-static void addresses_are_normalised(void **state)
+TEST(addresses_are_normalised)
 {
-    (void)state;
     static const struct {
         const char *in, *out;
     } good[] = {
@@ -51,9 +50,8 @@ static void addresses_are_normalised(void **state)
 }
 
 // The kernel's words (drivers/pci/probe.c) and the rates of the PCI Express specifications.
-static void link_speeds_become_generations(void **state)
+TEST(link_speeds_become_generations)
 {
-    (void)state;
     assert_int_equal(pci_link_generation("2.5 GT/s PCIe"), 1);
     assert_int_equal(pci_link_generation("5.0 GT/s PCIe"), 2);
     assert_int_equal(pci_link_generation("8.0 GT/s PCIe"), 3);
@@ -73,9 +71,8 @@ static void link_speeds_become_generations(void **state)
 }
 
 // Every row of the data file is whole: ids, a kind, a source, a date; no id twice.
-static void the_data_file_is_sound(void **state)
+TEST(the_data_file_is_sound)
 {
-    (void)state;
     struct err err = {0};
     struct csv csv;
     int column[6];
@@ -106,9 +103,8 @@ static void the_data_file_is_sound(void **state)
 }
 
 // Names as pci.ids has them (2023-04-10 and 2026-05-24).
-static void names_are_found(void **state)
+TEST(names_are_found)
 {
-    (void)state;
     struct err err = {0};
     struct pci_names names = {0};
     assert_ok(pci_names_read(&names, NAMES_FILE, &err), &err);
@@ -127,9 +123,8 @@ static void write_file(const char *path, const char *text)
     assert_ok(fs_write(path, text, strlen(text), &err), &err);
 }
 
-static void bad_data_files_mean_no_names(void **state)
+TEST(bad_data_files_mean_no_names)
 {
-    (void)state;
     struct err err = {0};
     struct pci_names names = {0};
     char path[] = "/tmp/fare-test-pci-XXXXXX";
@@ -166,9 +161,8 @@ static void bad_data_files_mean_no_names(void **state)
     pci_names_release(&names);
 }
 
-static void the_bus_is_read(void **state)
+TEST(the_bus_is_read)
 {
-    (void)state;
     struct err err = {0};
     char root[256];
     struct probe probe = recorded("eight-h100", root);
@@ -188,9 +182,8 @@ static void the_bus_is_read(void **state)
     pci_gpus_release(&gpus);
 }
 
-static void gpus_without_names_are_called_by_their_id(void **state)
+TEST(gpus_without_names_are_called_by_their_id)
 {
-    (void)state;
     struct err err = {0};
     struct pci_names names = {0};
     struct machine machine = {0};
@@ -242,9 +235,8 @@ static void made_end(struct made *made)
     assert_int_equal(system(command), 0);
 }
 
-static void only_gpus_that_compute_are_listed(void **state)
+TEST(only_gpus_that_compute_are_listed)
 {
-    (void)state;
     struct err err = {0};
     struct made made;
     struct pci_names names = {0};
@@ -293,9 +285,8 @@ static void only_gpus_that_compute_are_listed(void **state)
     made_end(&made);
 }
 
-static void garbage_on_the_bus_is_passed_over(void **state)
+TEST(garbage_on_the_bus_is_passed_over)
 {
-    (void)state;
     struct err err = {0};
     struct made made;
     struct pci_names names = {0};
@@ -354,9 +345,8 @@ static void garbage_on_the_bus_is_passed_over(void **state)
 
 // The maximum is what both ends can do, whichever is the weaker; other makers' switches count as
 // the slot.
-static void the_weaker_end_of_a_link_counts(void **state)
+TEST(the_weaker_end_of_a_link_counts)
 {
-    (void)state;
     static const struct {
         const char *port_speed, *port_width, *own_speed, *own_width;
         int generation, width;
@@ -399,9 +389,8 @@ static void the_weaker_end_of_a_link_counts(void **state)
 // ==== amd ====
 
 // As the kernel documents pp_dpm_sclk (Documentation/gpu/amdgpu), and as it is not.
-static void clock_tables_are_read(void **state)
+TEST(clock_tables_are_read)
 {
-    (void)state;
     assert_int_equal(amd_dpm_max_mhz("0: 500Mhz\n1: 800Mhz *\n2: 1700Mhz\n"), 1700);
     assert_int_equal(amd_dpm_max_mhz("0: 2124Mhz *\n1: 500Mhz"), 2124); // not always rising
     assert_int_equal(amd_dpm_max_mhz("S: 19Mhz *\n0: 500Mhz\n1: 2100Mhz"), 2100); // deep sleep
@@ -427,9 +416,8 @@ static void clock_tables_are_read(void **state)
 }
 
 // The figures are those of the files below trees/amd-mi, in the record's units.
-static void a_card_is_read(void **state)
+TEST(a_card_is_read)
 {
-    (void)state;
     struct err err = {0};
     char root[256];
     struct probe probe = recorded("amd-mi", root);
@@ -466,9 +454,8 @@ static void a_card_is_read(void **state)
     machine_release(&machine);
 }
 
-static void the_data_file_names_before_the_board(void **state)
+TEST(the_data_file_names_before_the_board)
 {
-    (void)state;
     struct err err = {0};
     char root[256];
     struct probe probe = recorded("amd-mi", root);
@@ -483,9 +470,8 @@ static void the_data_file_names_before_the_board(void **state)
     machine_release(&machine);
 }
 
-static void without_its_driver_it_does_not_work(void **state)
+TEST(without_its_driver_it_does_not_work)
 {
-    (void)state;
     struct err err = {0};
     char root[256];
     static const struct {
@@ -512,9 +498,8 @@ static void without_its_driver_it_does_not_work(void **state)
 }
 
 // Whatever a broken driver writes: the fact is absent, and the others stand.
-static void garbage_is_absent(void **state)
+TEST(garbage_is_absent)
 {
-    (void)state;
     struct err err = {0};
     static const char *const files[] = {
         "mem_info_vram_total",
@@ -577,26 +562,4 @@ static void garbage_is_absent(void **state)
     }
     snprintf(command, sizeof command, "rm -r '%s'", root);
     assert_int_equal(system(command), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(addresses_are_normalised),
-        cmocka_unit_test(link_speeds_become_generations),
-        cmocka_unit_test(the_data_file_is_sound),
-        cmocka_unit_test(names_are_found),
-        cmocka_unit_test(bad_data_files_mean_no_names),
-        cmocka_unit_test(the_bus_is_read),
-        cmocka_unit_test(gpus_without_names_are_called_by_their_id),
-        cmocka_unit_test(only_gpus_that_compute_are_listed),
-        cmocka_unit_test(garbage_on_the_bus_is_passed_over),
-        cmocka_unit_test(the_weaker_end_of_a_link_counts),
-        cmocka_unit_test(clock_tables_are_read),
-        cmocka_unit_test(a_card_is_read),
-        cmocka_unit_test(the_data_file_names_before_the_board),
-        cmocka_unit_test(without_its_driver_it_does_not_work),
-        cmocka_unit_test(garbage_is_absent),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,9 +29,8 @@ static int release(void **state)
     return 0;
 }
 
-static void test_bare_metal(void **state)
+TEST(test_bare_metal)
 {
-    (void)state;
     const struct machine_system *s = system_of(TREE("bare-metal"));
     assert_string_equal(s->os, "Debian GNU/Linux 12 (bookworm)");
     assert_string_equal(s->kernel, "6.1.0-18-amd64");
@@ -43,9 +42,8 @@ static void test_bare_metal(void **state)
     assert_real(s->steal_percent, 0);
 }
 
-static void test_containers(void **state)
+TEST(test_containers)
 {
-    (void)state;
     const struct machine_system *s = system_of(TREE("cgroup2-limits"));
     assert_string_equal(s->os, "Ubuntu 22.04.4 LTS");
     assert_string_equal(s->virtualisation, "kvm"); // Google Compute Engine, under a hypervisor
@@ -59,9 +57,8 @@ static void test_containers(void **state)
     assert_string_equal(s->cgroup, "v1");
 }
 
-static void test_xen(void **state)
+TEST(test_xen)
 {
-    (void)state;
     const struct machine_system *s = system_of(TREE("xen-old"));
     assert_string_equal(s->virtualisation, "xen");
     assert_string_equal(s->container, "none");
@@ -69,17 +66,15 @@ static void test_xen(void **state)
     assert_real(s->steal_percent, 1.6);
 }
 
-static void test_laptop(void **state)
+TEST(test_laptop)
 {
-    (void)state;
     const struct machine_system *s = system_of(TREE("laptop-battery"));
     assert_true(s->on_battery.known && s->on_battery.v);
     assert_string_equal(s->virtualisation, "none");
 }
 
-static void test_firmware(void **state)
+TEST(test_firmware)
 {
-    (void)state;
     // As systemd-detect-virt and the providers' documentation give them. An empty name: unknown.
     static const struct {
         const char *vendor, *product;
@@ -114,9 +109,8 @@ static void test_firmware(void **state)
     host_remove(&s);
 }
 
-static void test_without_firmware(void **state)
+TEST(test_without_firmware)
 {
-    (void)state;
     struct host s = host_make();
     host_put(&s, "/proc/cpuinfo", "flags\t\t: fpu vme\n");
     assert_null(system_of(s.root)->virtualisation); // neither firmware nor flag: cannot tell
@@ -143,9 +137,8 @@ static const char *container_with(const struct host *s, const char *variable)
     return system_in(s->root, env)->container;
 }
 
-static void test_container_by_environment(void **state)
+TEST(test_container_by_environment)
 {
-    (void)state;
     struct host s = host_make();
     assert_string_equal(container_with(&s, "containers=3"), "none");
     assert_string_equal(container_with(&s, "container="), "none");
@@ -159,9 +152,8 @@ static void test_container_by_environment(void **state)
     host_remove(&s);
 }
 
-static void test_container_by_files(void **state)
+TEST(test_container_by_files)
 {
-    (void)state;
     static const struct {
         const char *path, *text, *name;
     } rows[] = {
@@ -189,9 +181,8 @@ static void test_container_by_files(void **state)
     }
 }
 
-static void test_marker_on_a_disk_of_its_own(void **state)
+TEST(test_marker_on_a_disk_of_its_own)
 {
-    (void)state;
     // A small virtual machine whose disk was filled from a Docker image.
     struct host s = host_make();
     host_put(&s, "/.dockerenv", "");
@@ -204,9 +195,8 @@ static void test_marker_on_a_disk_of_its_own(void **state)
     host_remove(&s);
 }
 
-static void test_first_process(void **state)
+TEST(test_first_process)
 {
-    (void)state;
     struct host s = host_make();
     host_put(&s, "/proc/1/environ", "");
     assert_string_equal(system_of(s.root)->container, "none");
@@ -221,9 +211,8 @@ static void test_first_process(void **state)
     host_remove(&s);
 }
 
-static void test_power(void **state)
+TEST(test_power)
 {
-    (void)state;
     struct host s = host_make();
     host_put(&s, "/sys/class/power_supply/BAT0/type", "Battery\n");
     host_put(&s, "/sys/class/power_supply/BAT0/status", "Discharging\n");
@@ -246,9 +235,8 @@ static void test_power(void **state)
     host_remove(&s);
 }
 
-static void test_os_release(void **state)
+TEST(test_os_release)
 {
-    (void)state;
     // Quoting by os-release(5): as in a shell.
     static const struct {
         const char *line, *name;
@@ -274,9 +262,8 @@ static void test_os_release(void **state)
     }
 }
 
-static void test_hostile_counters(void **state)
+TEST(test_hostile_counters)
 {
-    (void)state;
     static const char *const stats[] = {"",
                                         "cpu",
                                         "cpu \n",
@@ -297,9 +284,8 @@ static void test_hostile_counters(void **state)
     host_remove(&s);
 }
 
-static void test_this_machine(void **state)
+TEST(test_this_machine)
 {
-    (void)state;
     struct utsname name;
     assert_int_equal(uname(&name), 0);
     const struct machine_system *s = system_of("");
@@ -319,9 +305,8 @@ static struct machine_memory read_root(const char *root)
     return memory;
 }
 
-static void test_limited(void **state)
+TEST(test_limited)
 {
-    (void)state;
     struct machine_memory m = read_root(TREE("cgroup2-limits"));
     assert_int(m.total_bytes, 30817824LL * 1024);
     assert_int(m.available_bytes, 7LL << 30); // 8 GiB less 1.5 used, of which 0.5 is cache
@@ -331,9 +316,8 @@ static void test_limited(void **state)
     assert_absent(m.shm_free_bytes);           // a recorded machine cannot be asked
 }
 
-static void test_swap(void **state)
+TEST(test_swap)
 {
-    (void)state;
     struct machine_memory m = read_root(TREE("laptop-battery"));
     assert_int(m.swap_total_bytes, 8388604LL * 1024);
     assert_int(m.swap_used_bytes, (8388604LL - 6291452) * 1024);
@@ -342,9 +326,8 @@ static void test_swap(void **state)
     assert_absent(m.shm_total_bytes); // default size: not written in the mount's options
 }
 
-static void test_old_kernel(void **state)
+TEST(test_old_kernel)
 {
-    (void)state;
     struct machine_memory m = read_root(TREE("xen-old"));
     assert_int(m.total_bytes, 7679764LL * 1024);
     assert_absent(m.available_bytes);
@@ -353,9 +336,8 @@ static void test_old_kernel(void **state)
     assert_int(m.swap_used_bytes, 0);
 }
 
-static void test_limit_above_the_machine(void **state)
+TEST(test_limit_above_the_machine)
 {
-    (void)state;
     struct host s = host_make();
     host_put(&s, "/proc/meminfo", "MemTotal:        1000 kB\n");
     host_put(&s, "/proc/self/mountinfo", "30 20 0:28 / /cg rw - cgroup2 cgroup2 rw\n");
@@ -371,9 +353,8 @@ static void test_limit_above_the_machine(void **state)
     host_remove(&s);
 }
 
-static void test_hostile_meminfo(void **state)
+TEST(test_hostile_meminfo)
 {
-    (void)state;
     struct host s = host_make();
     host_put(&s, "/proc/meminfo",
              "MemTotal:\nMemAvailable: -5 kB\nSwapTotal: 9999999999999999999 kB\n"
@@ -405,9 +386,8 @@ static void test_hostile_meminfo(void **state)
     host_remove(&s);
 }
 
-static void test_memory_this_machine(void **state)
+TEST(test_memory_this_machine)
 {
-    (void)state;
     // sysinfo(2) is another way to the same numbers; LXC shows less in /proc/meminfo.
     struct sysinfo info;
     assert_int_equal(sysinfo(&info), 0);
@@ -422,27 +402,5 @@ static void test_memory_this_machine(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bare_metal),
-        cmocka_unit_test(test_containers),
-        cmocka_unit_test(test_xen),
-        cmocka_unit_test(test_laptop),
-        cmocka_unit_test(test_firmware),
-        cmocka_unit_test(test_without_firmware),
-        cmocka_unit_test(test_container_by_environment),
-        cmocka_unit_test(test_container_by_files),
-        cmocka_unit_test(test_marker_on_a_disk_of_its_own),
-        cmocka_unit_test(test_first_process),
-        cmocka_unit_test(test_power),
-        cmocka_unit_test(test_os_release),
-        cmocka_unit_test(test_hostile_counters),
-        cmocka_unit_test(test_this_machine),
-        cmocka_unit_test(test_limited),
-        cmocka_unit_test(test_swap),
-        cmocka_unit_test(test_old_kernel),
-        cmocka_unit_test(test_limit_above_the_machine),
-        cmocka_unit_test(test_hostile_meminfo),
-        cmocka_unit_test(test_memory_this_machine),
-    };
-    return cmocka_run_group_tests(tests, NULL, release);
+    return run_all_tests(NULL, release);
 }

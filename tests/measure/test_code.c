@@ -9,9 +9,8 @@
 
 #include "test.h"
 
-static void names(void **state)
+TEST(names)
 {
-    (void)state;
     static const struct {
         const char *name, *words[10];
     } cases[] = {
@@ -55,9 +54,8 @@ static void names(void **state)
 }
 
 // Whose loop a script runs decides what a step costs the host. Lightning has a Trainer too.
-static void loops(void **state)
+TEST(loops)
 {
-    (void)state;
     static const struct {
         const char *text, *loop;
     } cases[] = {
@@ -89,10 +87,4 @@ static void loops(void **state)
     }
     close(file);
     unlink(path);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(names), cmocka_unit_test(loops)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,9 +8,8 @@
 #include "measure/command.h"
 #include "measure/measure.h"
 
-static void commands(void **state)
+TEST(commands)
 {
-    (void)state;
     char sh[] = "sh", c[] = "-c";
     char script[] = "for i in 1 2 3; do echo \"{\\\"step\\\": $i, \\\"epoch\\\": $i}\" "
                     ">>\"$FARE_EVENTS\"; done";
@@ -31,10 +30,4 @@ static void commands(void **state)
         buf_release(&says);
         record_release(run_fields, &run);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(commands)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,9 +51,8 @@ static void assert_words(const struct machine *machine, size_t i, const char *wo
     buf_release(&text);
 }
 
-static void a_gpu_as_usual(void **state)
+TEST(a_gpu_as_usual)
 {
-    (void)state;
     struct machine m = {0};
     add_rate(&m, "gpu 0", "NVIDIA H200", "copy", NULL, 4.18e12, NULL);
     add_rate(&m, "gpu 0", "NVIDIA H200", "product", "bf16", 600e12, "fare's kernel");
@@ -81,9 +80,8 @@ static void a_gpu_as_usual(void **state)
 }
 
 // 0.85 x 83.5 % of 4.8 TB/s are 3.41 TB/s; 0.85 x 52 of 63 GB/s are 44.2 GB/s.
-static void far_below_is_a_finding(void **state)
+TEST(far_below_is_a_finding)
 {
-    (void)state;
     struct machine m = {0};
     struct machine_finding *before = LIST_ADD(&m.findings, NULL);
     assert_non_null(before);
@@ -108,9 +106,8 @@ static void far_below_is_a_finding(void **state)
 
 // 64 cores x 32 operations x 3.5 GHz are 7.168 TFLOP/s. STREAM reached 330 to 350 of 409.6 GB/s
 // and 750 to 780 of 921.6 GB/s on two sockets: 80.6 to 85.4 %.
-static void a_processor(void **state)
+TEST(a_processor)
 {
-    (void)state;
     const char *name = "AMD EPYC 7763 64-Core Processor";
     struct machine m = {0};
     assert_int_equal(text_set(&m.cpu.model, name, NULL), 0);
@@ -146,9 +143,8 @@ static void a_processor(void **state)
     machine_release(&m);
 }
 
-static void nonsense_has_no_expectation(void **state)
+TEST(nonsense_has_no_expectation)
 {
-    (void)state;
     static const double rates[] = {0, -5, (double)NAN, (double)INFINITY};
     struct machine m = {0};
     for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {
@@ -168,9 +164,8 @@ static void nonsense_has_no_expectation(void **state)
 }
 
 // An L40S has 864 GB/s, 350 W, 48 GiB and PCIe 4.0 x16.
-static void less_than_the_data_sheet(void **state)
+TEST(less_than_the_data_sheet)
 {
-    (void)state;
     struct machine m = {0};
     struct machine_gpu *g = LIST_ADD(&m.gpus, NULL);
     assert_non_null(g);
@@ -203,16 +198,4 @@ static void less_than_the_data_sheet(void **state)
     fill(&m);
     assert_int_equal(m.findings.count, 0);
     machine_release(&m);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_gpu_as_usual),
-        cmocka_unit_test(far_below_is_a_finding),
-        cmocka_unit_test(a_processor),
-        cmocka_unit_test(nonsense_has_no_expectation),
-        cmocka_unit_test(less_than_the_data_sheet),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,9 +20,8 @@ static void put(const char *folder, const char *name, const char *text)
 }
 
 // Two others reached 80 and 90 % of 100 GB/s; 50 % is a finding.
-static void filling(void **state)
+TEST(filling)
 {
-    (void)state;
     char folder[] = "/tmp/fare-expect-XXXXXX", path[64], command[64];
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/devices", folder);
@@ -52,10 +51,4 @@ static void filling(void **state)
     }
     snprintf(command, sizeof command, "rm -r %s", folder);
     assert_int_equal(system(command), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(filling)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -212,17 +212,15 @@ static void compare(const char *name, const char *from)
     assert_true(nothing_left());
 }
 
-static void holds_the_samples_that_are_made(void **state)
+TEST(holds_the_samples_that_are_made)
 {
-    (void)state;
     static const char *const names[] = {"mlp", "imdb", "tweets", "textgen", "inception"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         compare(names[i], NULL);
 }
 
-static void holds_the_samples_of_real_sets(void **state)
+TEST(holds_the_samples_of_real_sets)
 {
-    (void)state;
     static const char *const sets[][2] = {{"mlp", "mnist"},
                                           {"cifar", "cifar10"},
                                           {"imdb", "imdb"},
@@ -258,16 +256,14 @@ static void make_photos(void)
     }
 }
 
-static void holds_photos_as_they_are_decoded(void **state)
+TEST(holds_photos_as_they_are_decoded)
 {
-    (void)state;
     make_photos();
     compare("inception", files_at("photos"));
 }
 
-static void a_broken_photo_is_an_error(void **state)
+TEST(a_broken_photo_is_an_error)
 {
-    (void)state;
     struct err err = {0};
     struct handover h;
     struct data_pair data;
@@ -285,9 +281,8 @@ static void a_broken_photo_is_an_error(void **state)
     data_release(&data);
 }
 
-static void it_can_be_stopped(void **state)
+TEST(it_can_be_stopped)
 {
-    (void)state;
     struct err err = {0};
     struct handover h;
     struct data_pair data;
@@ -305,9 +300,8 @@ static void it_can_be_stopped(void **state)
 
 // ---- what the file says
 
-static void says_what_it_is(void **state)
+TEST(says_what_it_is)
 {
-    (void)state;
     struct err err = {0};
     struct handover h;
     struct safetensors st;
@@ -331,9 +325,8 @@ static void says_what_it_is(void **state)
 }
 
 // Texts of different lengths lie without paddings.
-static void short_texts_are_short(void **state)
+TEST(short_texts_are_short)
 {
-    (void)state;
     struct err err = {0};
     struct handover h;
     struct stat st;
@@ -352,9 +345,8 @@ static void short_texts_are_short(void **state)
 // ---- the start
 
 // The order is that of the batches that an engine gets, the parameters those of the definition.
-static void holds_the_start(void **state)
+TEST(holds_the_start)
 {
-    (void)state;
     struct err err = {0};
     struct handover h;
     struct safetensors st;
@@ -402,9 +394,8 @@ static void holds_the_start(void **state)
 // ---- no room
 
 // RLIMIT_FSIZE cuts a write as a full disk does. In a child, since the limit cannot be taken back.
-static void a_full_disk_is_an_error(void **state)
+TEST(a_full_disk_is_an_error)
 {
-    (void)state;
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
@@ -428,9 +419,8 @@ static void a_full_disk_is_an_error(void **state)
 }
 
 // A billion photos, of which not one is looked at.
-static void a_small_disk_is_an_error_before_anything_is_decoded(void **state)
+TEST(a_small_disk_is_an_error_before_anything_is_decoded)
 {
-    (void)state;
     struct err err = {0};
     struct handover h;
     struct data_pair data;
@@ -451,9 +441,8 @@ static void a_small_disk_is_an_error_before_anything_is_decoded(void **state)
     data_release(&data);
 }
 
-static void no_folder_is_an_error(void **state)
+TEST(no_folder_is_an_error)
 {
-    (void)state;
     struct err err = {0};
     struct handover h;
     struct data_pair data;
@@ -480,18 +469,5 @@ int main(int argc, char **argv)
         printf("%s\n%s\n%s\n%s\n", s.train_x, s.train_y, s.test_x, s.test_y);
         return 0;
     }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(holds_the_samples_that_are_made),
-        cmocka_unit_test(holds_the_samples_of_real_sets),
-        cmocka_unit_test(holds_photos_as_they_are_decoded),
-        cmocka_unit_test(a_broken_photo_is_an_error),
-        cmocka_unit_test(it_can_be_stopped),
-        cmocka_unit_test(says_what_it_is),
-        cmocka_unit_test(short_texts_are_short),
-        cmocka_unit_test(holds_the_start),
-        cmocka_unit_test(a_full_disk_is_an_error),
-        cmocka_unit_test(a_small_disk_is_an_error_before_anything_is_decoded),
-        cmocka_unit_test(no_folder_is_an_error),
-    };
-    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+    return run_all_tests(make_dir, remove_dir);
 }

@@ -84,24 +84,21 @@ static void all_are_heard(int size, int nodes)
     reap(size - 1);
 }
 
-static void of_one_machine(void **state)
+TEST(of_one_machine)
 {
-    (void)state;
     name_job("local");
     all_are_heard(SIZE, 1);
 }
 
-static void of_several_machines(void **state)
+TEST(of_several_machines)
 {
-    (void)state;
     name_job("apart");
     all_are_heard(SIZE, 2);
 }
 
 // The first port belongs to another program, which accepts and says nothing.
-static void a_taken_port(void **state)
+TEST(a_taken_port)
 {
-    (void)state;
     name_job("taken");
     struct join *probe = open_seat(0, 2, 2);
     struct sockaddr_in6 to = {.sin6_family = AF_INET6,
@@ -124,9 +121,8 @@ static int connect_as_stranger(const struct join *j)
     return fd;
 }
 
-static void strangers(void **state)
+TEST(strangers)
 {
-    (void)state;
     name_job("strangers");
     struct join *j = open_seat(0, 2, 1);
     int count, silent[200];
@@ -151,9 +147,8 @@ static void strangers(void **state)
     reap(1);
 }
 
-static void messages_that_cannot_be(void **state)
+TEST(messages_that_cannot_be)
 {
-    (void)state;
     static struct join_message good;
     good = (struct join_message){.bytes = sizeof good, .count = 1};
     good.ranks[0] = (struct rank_times){.covered_ns = 100, .open_ns = 50, .all_ns = -1};
@@ -177,9 +172,8 @@ static void messages_that_cannot_be(void **state)
 }
 
 // The others end when the first one says so.
-static void stopping(void **state)
+TEST(stopping)
 {
-    (void)state;
     name_job("stop");
     pid_t pid = fork();
     if (pid == 0) {
@@ -199,17 +193,4 @@ static void stopping(void **state)
     assert_int_equal(join_look(j, &count)[0].state, JOIN_ENDED);
     join_free(j);
     reap(1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(of_one_machine),
-        cmocka_unit_test(of_several_machines),
-        cmocka_unit_test(a_taken_port),
-        cmocka_unit_test(strangers),
-        cmocka_unit_test(messages_that_cannot_be),
-        cmocka_unit_test(stopping),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,9 +48,8 @@ static struct meter *meter_of(double ago_s, double before_s, int64_t steps, int6
     return meter;
 }
 
-static void samples(void **state)
+TEST(samples)
 {
-    (void)state;
     struct live live;
     struct meter *meter = meter_of(8.2, 0.2, 0, 0);
     const struct run_plan timed = {.max_s = 20, .within = 0.02};
@@ -86,9 +85,8 @@ static void samples(void **state)
 }
 
 // 60 steps in six seconds after two: a tenth of a second each.
-static void counted(void **state)
+TEST(counted)
 {
-    (void)state;
     struct live live;
     struct meter *meter = meter_of(8, 2, 60, 100);
     const struct run_plan fixed = {.steps = 100, .max_s = 60};
@@ -101,9 +99,8 @@ static void counted(void **state)
 }
 
 // Once the meter has looked, its projection counts: 100 steps of a tenth and the two seconds.
-static void projected(void **state)
+TEST(projected)
 {
-    (void)state;
     struct live live;
     struct meter_outlook outlook;
     struct meter *meter = meter_of(8, 2, 60, 100);
@@ -122,9 +119,8 @@ static void projected(void **state)
     meter_free(meter);
 }
 
-static void record(void **state)
+TEST(record)
 {
-    (void)state;
     struct err err = {0};
     struct run_live out = {0};
     const struct live live = {.elapsed_s = 8.5,
@@ -143,11 +139,4 @@ static void record(void **state)
     assert_false(out.whole_usd.known);
     struct run run = {.live = out};
     record_release(run_fields, &run);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(samples), cmocka_unit_test(counted),
-                                       cmocka_unit_test(projected), cmocka_unit_test(record)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,9 +32,8 @@ static void derive(struct rank_times *begin, struct rank_times *end, int count, 
 
 // Rank 0 is in exchanges for 4 of 10 s, rank 1 for 1: of a step of 100 ms 10 are communication, and
 // rank 0 waits 30, which is 15 in the mean.
-static void the_slowest_rank_waits_least(void **state)
+TEST(the_slowest_rank_waits_least)
 {
-    (void)state;
     struct rank_times begin[] = {at(0, RANK_MPI, 5ll * S, 1ll * S, 1ll * S),
                                  at(1, RANK_MPI, 90ll * S, 2ll * S, 2ll * S)};
     struct rank_times end[] = {at(0, RANK_MPI, 15ll * S, 5ll * S, 6ll * S),
@@ -54,9 +53,8 @@ static void the_slowest_rank_waits_least(void **state)
 }
 
 // Of four ranks one was seen: its exchanges hold waiting that nobody can tell apart.
-static void not_all_were_seen(void **state)
+TEST(not_all_were_seen)
 {
-    (void)state;
     struct rank_times begin[] = {at(0, RANK_GLOO, 0, 0, 0)},
                       end[] = {at(0, RANK_GLOO, 10ll * S, 3ll * S, 3ll * S)};
     struct run run = {0};
@@ -71,9 +69,8 @@ static void not_all_were_seen(void **state)
 }
 
 // NCCL's times are those of the recorded steps, and the beginning does not count.
-static void kernels(void **state)
+TEST(kernels)
 {
-    (void)state;
     struct rank_times begin[] = {at(0, RANK_NCCL, 2ll * S, 1ll * S, -1),
                                  at(1, RANK_NCCL, 3ll * S, S, -1)};
     struct rank_times end[] = {at(0, RANK_NCCL, 2ll * S, S / 2, -1),
@@ -87,9 +84,8 @@ static void kernels(void **state)
     record_release(run_fields, &run);
 }
 
-static void what_is_not_known_is_absent(void **state)
+TEST(what_is_not_known_is_absent)
 {
-    (void)state;
     // Exchanges beside the training only; no time passed; more than all of it.
     struct rank_times begin[] = {at(0, RANK_GLOO, 0, -1, 0), at(1, RANK_MPI, 5, 0, 0),
                                  at(2, RANK_MPI, 0, 0, 0)};
@@ -101,15 +97,4 @@ static void what_is_not_known_is_absent(void **state)
     assert_false(run.parallel.exchange_ms.known);
     assert_false(run.step_calculation_ms.known);
     record_release(run_fields, &run);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_slowest_rank_waits_least),
-        cmocka_unit_test(not_all_were_seen),
-        cmocka_unit_test(kernels),
-        cmocka_unit_test(what_is_not_known_is_absent),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

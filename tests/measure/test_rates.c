@@ -74,9 +74,8 @@ static struct machine_rates recall(const char *fingerprint)
     return rates;
 }
 
-static void kept_and_recalled(void **state)
+TEST(kept_and_recalled)
 {
-    (void)state;
     struct err err = {0};
     struct machine_rates none = recall("00ff00ff00ff00ff");
     assert_int_equal(none.list.count, 0);
@@ -99,9 +98,8 @@ static void kept_and_recalled(void **state)
     record_release(machine_rates_fields, &again);
 }
 
-static void damaged_files_are_ignored(void **state)
+TEST(damaged_files_are_ignored)
 {
-    (void)state;
     static const char *const bad[] = {
         "",
         "{",
@@ -142,9 +140,8 @@ static void assert_printed(const char *rates, const char *const *lines, size_t c
     machine_release(&machine);
 }
 
-static void check_prints_them(void **state)
+TEST(check_prints_them)
 {
-    (void)state;
     static const char *const lines[] = {
         "          one thread 2.5 billion multiply-adds/s\n",
         "          matrix product f32 1.25 TFLOP/s (2048 × 2048), by oneDNN 2.6.3 avx512_core, 16 "
@@ -184,9 +181,8 @@ static void add_library(struct machine *machine, const char *name, const char *f
 
 // A round of 50 products of 4096 takes a millisecond by the stand-in's clock. NVIDIA's data sheet
 // of the H200, half of what it gives with sparsity: 67, 494.5, 989.5, 989.5 and 1979 TFLOP/s.
-static void the_first_library_that_works(void **state)
+TEST(the_first_library_that_works)
 {
-    (void)state;
     static const struct {
         const char *precision;
         double tflops;
@@ -231,11 +227,5 @@ int main(int argc, char **argv)
 {
     (void)argc;
     snprintf(program, sizeof program, "%s", argv[0]);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kept_and_recalled),
-        cmocka_unit_test(damaged_files_are_ignored),
-        cmocka_unit_test(check_prints_them),
-        cmocka_unit_test(the_first_library_that_works),
-    };
-    return cmocka_run_group_tests(tests, begin, end);
+    return run_all_tests(begin, end);
 }

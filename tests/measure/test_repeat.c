@@ -17,9 +17,8 @@ static void add(struct runs *runs, double ms, const char *ended)
     run->step_ms = some_real(ms);
 }
 
-static void runs_that_were_cut_off_are_no_repetitions(void **state)
+TEST(runs_that_were_cut_off_are_no_repetitions)
 {
-    (void)state;
     struct runs runs = {0};
     struct err err = {0};
     add(&runs, 100, "failed"); // the first of its kind
@@ -37,9 +36,8 @@ static void runs_that_were_cut_off_are_no_repetitions(void **state)
     record_release(runs_fields, &runs);
 }
 
-static void one_that_is_left_has_no_spread(void **state)
+TEST(one_that_is_left_has_no_spread)
 {
-    (void)state;
     struct runs runs = {0};
     struct err err = {0};
     add(&runs, 1, "sampled");
@@ -58,9 +56,8 @@ static void add_batch(struct runs *runs, int64_t batch, double samples_per_s)
     run->samples_per_s = some_real(samples_per_s);
 }
 
-static void the_largest_batch_tried_saturates_nothing(void **state)
+TEST(the_largest_batch_tried_saturates_nothing)
 {
-    (void)state;
     struct runs runs = {0};
     struct err err = {0};
     add_batch(&runs, 512, 1400); // +40 %, and not in order
@@ -76,9 +73,8 @@ static void the_largest_batch_tried_saturates_nothing(void **state)
     record_release(runs_fields, &runs);
 }
 
-static void a_batch_saturates_where_larger_ones_gain_little(void **state)
+TEST(a_batch_saturates_where_larger_ones_gain_little)
 {
-    (void)state;
     struct runs runs = {0};
     struct err err = {0};
     add_batch(&runs, 32, 1000);
@@ -110,9 +106,8 @@ static bool passed(const struct runs *runs)
 }
 
 // mlp's target, 98.0 %, is for the mean of several seeds (WORKLOADS.md).
-static void seeds_are_judged_by_their_mean(void **state)
+TEST(seeds_are_judged_by_their_mean)
 {
-    (void)state;
     struct runs runs = {0};
     struct err err = {0};
     assert_false(passed(&runs)); // there is nothing to judge
@@ -133,16 +128,4 @@ static void seeds_are_judged_by_their_mean(void **state)
     add_full(&runs, 0.97, false); // the mean is 97.76 % now
     assert_false(passed(&runs));
     record_release(runs_fields, &runs);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(seeds_are_judged_by_their_mean),
-        cmocka_unit_test(runs_that_were_cut_off_are_no_repetitions),
-        cmocka_unit_test(one_that_is_left_has_no_spread),
-        cmocka_unit_test(the_largest_batch_tried_saturates_nothing),
-        cmocka_unit_test(a_batch_saturates_where_larger_ones_gain_little),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,9 +32,8 @@ static void near(double value, double expected)
 }
 
 // 9 s for 33 steps: 27 more take 9 × 27 / 33 s.
-static void test_finished(void **state)
+TEST(test_finished)
 {
-    (void)state;
     struct run run = resumed();
     run.steady.step_ms = some_real(200);
     run.steady.low_ms = some_real(150);
@@ -50,9 +49,8 @@ static void test_finished(void **state)
 }
 
 // The rest is 34 steps: 27 before make it 61/34 of its 17 s after a start-up of 1 s.
-static void test_interrupted(void **state)
+TEST(test_interrupted)
 {
-    (void)state;
     struct run run = resumed();
     run.full = some_bool(false);
     run.steps = some_int(10);
@@ -70,9 +68,8 @@ static void test_interrupted(void **state)
 }
 
 // Without steps: what the first start took for what it saved. Steps that do not fit are not used.
-static void test_unknown_steps(void **state)
+TEST(test_unknown_steps)
 {
-    (void)state;
     struct run run = resumed();
     run.total_steps = (struct maybe_int){0};
     resumed_project(&run);
@@ -86,9 +83,8 @@ static void test_unknown_steps(void **state)
     assert_false(run.projection.low_s.known);
 }
 
-static void test_nothing_known(void **state)
+TEST(test_nothing_known)
 {
-    (void)state;
     struct run run = resumed();
     starts[0].saved_s = (struct maybe_real){0};
     run.total_steps = (struct maybe_int){0};
@@ -98,12 +94,4 @@ static void test_nothing_known(void **state)
     run = (struct run){.full = some_bool(true), .phases.wall_ns = some_int(5)};
     resumed_project(&run);
     assert_true(run.full.v);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_finished), cmocka_unit_test(test_interrupted),
-        cmocka_unit_test(test_unknown_steps), cmocka_unit_test(test_nothing_known)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

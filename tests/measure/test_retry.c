@@ -22,9 +22,8 @@ static bool again(struct retry *r, int64_t most, int code, int64_t step, int64_t
     return result;
 }
 
-static void test_pauses(void **state)
+TEST(test_pauses)
 {
-    (void)state;
     struct retry r = {0};
     int64_t pause_ns = 0;
     static const int64_t expected_s[] = {1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300};
@@ -35,9 +34,8 @@ static void test_pauses(void **state)
     assert_false(again(&r, 11, 1, 990, &pause_ns)); // it was, eleven times
 }
 
-static void test_usage(void **state)
+TEST(test_usage)
 {
-    (void)state;
     int64_t pause_ns;
     static const int codes[] = {2, 126, 127};
     for (int i = 0; i < 3; i++) {
@@ -46,9 +44,8 @@ static void test_usage(void **state)
     }
 }
 
-static void test_same_error(void **state)
+TEST(test_same_error)
 {
-    (void)state;
     int64_t pause_ns;
     struct retry r = {0};
     assert_true(again(&r, 99, 1, 7, &pause_ns));
@@ -59,9 +56,8 @@ static void test_same_error(void **state)
         assert_true(again(&r, 99, i % 2 ? 1 : 3, 7, &pause_ns));
 }
 
-static void test_others(void **state)
+TEST(test_others)
 {
-    (void)state;
     int64_t pause_ns;
     struct buf says = {0};
     struct retry r = {0};
@@ -72,15 +68,4 @@ static void test_others(void **state)
     run.ended = failed;
     assert_false(retry_again(&r, 0, &run, &pause_ns, &says)); // not asked for
     assert_int_equal(says.len, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pauses),
-        cmocka_unit_test(test_usage),
-        cmocka_unit_test(test_same_error),
-        cmocka_unit_test(test_others),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

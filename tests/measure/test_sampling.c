@@ -5,9 +5,8 @@
 
 #include "test.h"
 
-static void precise_enough(void **state)
+TEST(precise_enough)
 {
-    (void)state;
     struct sampling now = {.enough = true, .elapsed_s = 42, .before_s = 40, .steps = 50};
     now.total = now.projected = true;
     assert_int_equal(sampling_judge(&now), SAMPLING_GOES_ON); // two seconds are not typical
@@ -18,9 +17,8 @@ static void precise_enough(void **state)
     assert_int_equal(sampling_judge(&now), SAMPLING_WITHIN);
 }
 
-static void a_minute_of_steps(void **state)
+TEST(a_minute_of_steps)
 {
-    (void)state;
     // 28 s of compilation do not count.
     struct sampling now = {.elapsed_s = 28 + 59, .before_s = 28, .steps = 50};
     now.total = now.projected = true;
@@ -35,9 +33,8 @@ static void a_minute_of_steps(void **state)
 }
 
 // As for the workloads, a limit of the user's counts from the start, and nothing else does.
-static void a_given_limit(void **state)
+TEST(a_given_limit)
 {
-    (void)state;
     struct sampling now = {.limit_s = 1000, .elapsed_s = 999, .before_s = 28, .steps = 50};
     assert_int_equal(sampling_judge(&now), SAMPLING_GOES_ON);
     now.elapsed_s = 1000;
@@ -46,9 +43,8 @@ static void a_given_limit(void **state)
     assert_int_equal(sampling_judge(&now), SAMPLING_TIME);
 }
 
-static void no_total(void **state)
+TEST(no_total)
 {
-    (void)state;
     struct sampling now = {.elapsed_s = 10 + 29, .before_s = 10, .steps = 5};
     assert_int_equal(sampling_judge(&now), SAMPLING_GOES_ON);
     now.elapsed_s = 10 + 30;
@@ -62,9 +58,8 @@ static void no_total(void **state)
     assert_int_equal(sampling_judge(&now), SAMPLING_GOES_ON);
 }
 
-static void nothing_seen(void **state)
+TEST(nothing_seen)
 {
-    (void)state;
     struct sampling now = {.elapsed_s = 599};
     assert_int_equal(sampling_judge(&now), SAMPLING_GOES_ON);
     now.elapsed_s = 600;
@@ -75,9 +70,8 @@ static void nothing_seen(void **state)
 
 // An evaluation every 400 steps, 20 of them after the minute is over: the sample sees it, to its
 // end.
-static void an_evaluation_that_comes_soon(void **state)
+TEST(an_evaluation_that_comes_soon)
 {
-    (void)state;
     struct sampling now = {.elapsed_s = 10 + 60, .before_s = 10, .steps = 380, .part_s = 3.2};
     now.total = now.projected = true;
     assert_int_equal(sampling_judge(&now), SAMPLING_GOES_ON);
@@ -97,14 +91,4 @@ static void an_evaluation_that_comes_soon(void **state)
     now.part_s = 3;
     now.limit_s = 70;
     assert_int_equal(sampling_judge(&now), SAMPLING_TIME);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(precise_enough), cmocka_unit_test(a_minute_of_steps),
-        cmocka_unit_test(a_given_limit),  cmocka_unit_test(no_total),
-        cmocka_unit_test(nothing_seen),   cmocka_unit_test(an_evaluation_that_comes_soon),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,9 +15,8 @@ static void says(const struct live *live, const char *expected)
     buf_release(&text);
 }
 
-static void a_run_to_its_end(void **state)
+TEST(a_run_to_its_end)
 {
-    (void)state;
     struct live live = {.elapsed_s = 483, .step = 1200, .steps = 3000, .bill = -1, .projected = -1};
     live.left_s = 725; // 12 min 05 s; 14.5 s are 2 % of it
     live.whole_s = 1208;
@@ -43,9 +42,8 @@ static void a_run_to_its_end(void **state)
     says(&live, "after 8 min 03 s: epoch 3000 of 3000 (100 %), 12 min 05 s left, 0.61 of 1.30 USD");
 }
 
-static void without_a_total(void **state)
+TEST(without_a_total)
 {
-    (void)state;
     struct live live = {.elapsed_s = 600, .step = 1200, .rate = 14.26, .left_s = -1};
     live.bill = live.projected = live.whole = -1;
     says(&live, "after 10 min 00 s: step 1200, 14.3 a second");
@@ -64,9 +62,8 @@ static void without_a_total(void **state)
 }
 
 // The time left of a sample is not the training's; the cost to know is that of all of it.
-static void a_sample(void **state)
+TEST(a_sample)
 {
-    (void)state;
     struct live live = {.elapsed_s = 20, .step = 50, .steps = 3000, .left_s = 40};
     live.timed = live.at_most = true;
     live.bill = 2 * CENT;
@@ -83,9 +80,8 @@ static void a_sample(void **state)
 }
 
 // After 10 s, 30 s and a minute, then at twice the time, at most five minutes apart.
-static void lines_come_often_at_first(void **state)
+TEST(lines_come_often_at_first)
 {
-    (void)state;
     static const double expected_s[] = {10, 30, 60, 120, 240, 480, 780, 1080};
     struct watch watch = {0};
     size_t count = 0;
@@ -99,15 +95,4 @@ static void lines_come_often_at_first(void **state)
     watch = (struct watch){.before_s = 58, .told_s = 30.2};
     assert_false(watch_due(&watch, 1.9));
     assert_true(watch_due(&watch, 2));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_run_to_its_end),
-        cmocka_unit_test(without_a_total),
-        cmocka_unit_test(a_sample),
-        cmocka_unit_test(lines_come_often_at_first),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,9 +9,8 @@
 #define OLD "{\"schema\":\"fare.run/1\","
 #define NEW "{\"schema\":\"fare.run/2\","
 
-static void corrects(void **state)
+TEST(corrects)
 {
-    (void)state;
     static const struct {
         const char *text, *expected; // null: as it is
     } cases[] = {
@@ -105,10 +104,4 @@ static void corrects(void **state)
         buf_release(&out);
         buf_release(&again);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(corrects)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

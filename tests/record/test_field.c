@@ -55,9 +55,8 @@ static int parse(const char *text, struct thing *thing, struct err *err)
     return record_from_text(thing_fields, text, strlen(text), thing, err);
 }
 
-static void absent_values_are_absent(void **state)
+TEST(absent_values_are_absent)
 {
-    (void)state;
     struct thing thing = {0};
     char *text = compact(&thing);
     assert_string_equal(text, "{}");
@@ -72,9 +71,8 @@ static void absent_values_are_absent(void **state)
 
 // Money is an integer in the record and a text in JSON; what is no amount, or out of range, is
 // absent, which is not 0, nor "unknown".
-static void amounts(void **state)
+TEST(amounts)
 {
-    (void)state;
     static const struct {
         const char *from, *to;
     } cases[] = {
@@ -117,9 +115,8 @@ static void amounts(void **state)
     assert_string_equal(err.text, "price: 'one' is not an amount of money that fits");
 }
 
-static void copies(void **state)
+TEST(copies)
 {
-    (void)state;
     const char *text =
         "{\"title\":\"a\",\"count\":-3,\"share\":0.5,\"good\":true,"
         "\"inner\":{\"name\":\"x\"},\"parts\":[{\"name\":\"p\"},{}],\"tags\":[\"one\","
@@ -140,9 +137,8 @@ static void copies(void **state)
     }
 }
 
-static void both_ways(void **state)
+TEST(both_ways)
 {
-    (void)state;
     const char *text =
         "{\"title\":\"a \\\"b\\\" \\u00e9\",\"count\":-3,\"share\":0.5,\"good\":true,"
         "\"inner\":{\"name\":\"x\"},\"parts\":[{\"name\":\"p\",\"size_bytes\":"
@@ -167,9 +163,8 @@ static void both_ways(void **state)
     record_release(thing_fields, &thing);
 }
 
-static void wrong_types_name_their_path(void **state)
+TEST(wrong_types_name_their_path)
 {
-    (void)state;
     static const struct {
         const char *json, *text;
     } cases[] = {
@@ -203,9 +198,8 @@ static void wrong_types_name_their_path(void **state)
 }
 
 // JSON has no word for a loss that ran away: it is absent, not an error.
-static void numbers_that_are_not_finite_are_absent(void **state)
+TEST(numbers_that_are_not_finite_are_absent)
 {
-    (void)state;
     struct err err = {0};
     struct thing thing = {.share = some_real((double)NAN)};
     const double times[] = {1.5, (double)INFINITY, 2.5};
@@ -222,9 +216,8 @@ static void numbers_that_are_not_finite_are_absent(void **state)
 }
 
 // Device names and metadata can hold anything: what reaches a terminal or JSON is clean UTF-8.
-static void texts_are_cleaned(void **state)
+TEST(texts_are_cleaned)
 {
-    (void)state;
     static const struct {
         const char *in, *out;
     } cases[] = {
@@ -259,28 +252,12 @@ static void texts_are_cleaned(void **state)
     assert_null(text);
 }
 
-static void documents_itself(void **state)
+TEST(documents_itself)
 {
-    (void)state;
     struct buf b = {0};
     record_document(thing_fields, "", &b);
     assert_non_null(strstr(buf_str(&b), "| `title` | text | the title |\n"));
     assert_non_null(strstr(buf_str(&b), "| `inner.size_bytes` | integer | its size |\n"));
     assert_non_null(strstr(buf_str(&b), "| `parts[].name` | text | its name |\n"));
     buf_release(&b);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(absent_values_are_absent),
-        cmocka_unit_test(amounts),
-        cmocka_unit_test(copies),
-        cmocka_unit_test(both_ways),
-        cmocka_unit_test(wrong_types_name_their_path),
-        cmocka_unit_test(numbers_that_are_not_finite_are_absent),
-        cmocka_unit_test(texts_are_cleaned),
-        cmocka_unit_test(documents_itself),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,9 +7,8 @@
 #include "record/compare.h"
 #include "record/flat.h"
 
-static void line(void **state)
+TEST(line)
 {
-    (void)state;
     static const struct flat_column columns[] = {
         {"machine", "machine"}, {"base", "base"},    {"runs", "runs"},   {"time", "time_s.value"},
         {"low", "time_s.low"},  {"usd", "cost.usd"}, {"notes", "notes"}, {"detail", "detail"}};
@@ -31,10 +30,4 @@ static void line(void **state)
     assert_string_equal(buf_str(&out), "machine,base,runs,time,low,usd,notes,detail\n"
                                        "'=1+1,true,3,0.1,,0.000000001,\"'-a, \"\"b\"\"; c\",\n");
     buf_release(&out);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(line)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,9 +22,8 @@ static json_t *load(const char *name, struct machine *machine)
     return json;
 }
 
-static void nothing_is_lost(void **state)
+TEST(nothing_is_lost)
 {
-    (void)state;
     static const char *const names[] = {"h200-idle", "h200-busy", "h200-bandwidth",
                                         "h200-libraries"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -45,9 +44,8 @@ static void nothing_is_lost(void **state)
 
 // The numbers are those that Python got from the same files by ctypes: 91400 and 91900, 22803 and
 // 22809, and 130100, of which the names tell more.
-static void agrees_with_ctypes(void **state)
+TEST(agrees_with_ctypes)
 {
-    (void)state;
     static const char *const expected[][2] = {{"cuBLASLt", "13.1.0.3"}, {"cuDNN", "9.14.0"},
                                               {"NCCL", "2.28.3"},       {"cuBLASLt", "13.1.0.3"},
                                               {"cuDNN", "9.19.0"},      {"NCCL", "2.28.9"}};
@@ -62,9 +60,8 @@ static void agrees_with_ctypes(void **state)
     machine_release(&machine);
 }
 
-static void agrees_with_nvidia_smi(void **state)
+TEST(agrees_with_nvidia_smi)
 {
-    (void)state;
     struct machine machine = {0};
     json_decref(load("h200-busy", &machine));
     assert_int_equal(machine.gpus.count, 1);
@@ -91,14 +88,4 @@ static void agrees_with_nvidia_smi(void **state)
     assert_string_equal(gpu->processes.items[0].name, "python3");
     assert_int_equal(gpu->throttling.count, 1); // clocks_event_reasons.active 0x4
     machine_release(&machine);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_is_lost),
-        cmocka_unit_test(agrees_with_ctypes),
-        cmocka_unit_test(agrees_with_nvidia_smi),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,9 +7,8 @@
 
 #include "test.h"
 
-static void json(void **state)
+TEST(json)
 {
-    (void)state;
     static const struct {
         const char *text, *masked; // null: as it is
     } cases[] = {
@@ -40,9 +39,8 @@ static void json(void **state)
 
 // What a version without masks stored: secrets in the user's words, also under unknown keys. fare's
 // own figures are skipped, brackets and quotes in their texts too.
-static void stored(void **state)
+TEST(stored)
 {
-    (void)state;
     static const struct {
         const char *text, *masked; // null: as it is
     } cases[] = {
@@ -64,9 +62,8 @@ static void stored(void **state)
     }
 }
 
-static void run(void **state)
+TEST(run)
 {
-    (void)state;
     struct run run = {.steps = some_int(7)};
     struct err err = {0};
     assert_ok(TEXTS_SET(&err, {&run.id, "a"}, {&run.name, "https://me:pw@h/x"},
@@ -77,11 +74,4 @@ static void run(void **state)
     assert_string_equal(run.progress.counter, "token=***");
     assert_int_equal(run.steps.v, 7);
     record_release(run_fields, &run);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(json), cmocka_unit_test(stored),
-                                       cmocka_unit_test(run)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

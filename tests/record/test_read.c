@@ -44,9 +44,8 @@ static void check_same(const char *text)
     record_release(run_fields, &theirs);
 }
 
-static void same_as_the_library(void **state)
+TEST(same_as_the_library)
 {
-    (void)state;
     check_same("{}");
     check_same(" \t\r\n{ } \n");
     check_same("{\"id\":\"a\",\"seed\":-3,\"step_ms\":1e-3,\"full\":true,\"reached\":false}");
@@ -64,9 +63,8 @@ static void same_as_the_library(void **state)
 }
 
 // Doubles are those of strtod(), to the last bit.
-static void numbers_are_exact(void **state)
+TEST(numbers_are_exact)
 {
-    (void)state;
     static const char *const texts[] = {"0.1",
                                         "3.141592653589793",
                                         "9007199254740991.5",
@@ -94,9 +92,8 @@ static void numbers_are_exact(void **state)
 }
 
 // What is out of range is absent, by both readers, and refused where a record is judged.
-static void out_of_range_is_absent(void **state)
+TEST(out_of_range_is_absent)
 {
-    (void)state;
     static const char *const texts[] = {
         "{\"steps\":-1}",
         "{\"steps\":1000000000000000200}",
@@ -129,9 +126,8 @@ static void out_of_range_is_absent(void **state)
     assert_ok(record_judge_text(run_fields, within, strlen(within), &err), &err);
 }
 
-static void faults(void **state)
+TEST(faults)
 {
-    (void)state;
     static const struct {
         const char *text, *says;
     } cases[] = {
@@ -181,9 +177,8 @@ static void faults(void **state)
     }
 }
 
-static void depth_is_limited(void **state)
+TEST(depth_is_limited)
 {
-    (void)state;
     for (size_t depth = 1000; depth <= 100000; depth *= 100) {
         struct buf text = {0};
         struct err err = {0};
@@ -198,9 +193,8 @@ static void depth_is_limited(void **state)
 }
 
 // What the table does not know is passed over by brackets and quotes.
-static void kept(void **state)
+TEST(kept)
 {
-    (void)state;
     const char *good[] = {"{\"x\":[1,{\"y\":\"]}\\\"\"}],\"id\":\"a\"}",
                           "{\"id\":\"a\",\"x\":{\"[\":[[],{}],\"\\\\\":2}}",
                           "{\"x\":[],\"id\":\"a\",\"y\":\"[\",\"z\":-1.5e3}"};
@@ -237,7 +231,7 @@ static void fill(struct buf *text, const char *before, const char *item, size_t 
     buf_adds(text, after);
 }
 
-static void keeps_to_bounds(void **state)
+TEST(keeps_to_bounds)
 {
     static const struct {
         const char *before, *item, *after, *says;
@@ -253,7 +247,6 @@ static void keeps_to_bounds(void **state)
         {"{\"use\":{\"gpu_list\":[", "{}", "]}}", "use: gpu_list: more than 1000 items", 1000},
     };
     struct buf text = {0};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct run run = {0}, theirs = {0};
         struct err err = {0}, their_err = {0};
@@ -273,13 +266,12 @@ static void keeps_to_bounds(void **state)
 }
 
 // What fare writes, it can read: a text is cut between characters, step times are thinned.
-static void writes_within_bounds(void **state)
+TEST(writes_within_bounds)
 {
     struct run run = {0}, again = {0};
     struct err err = {0};
     struct buf text = {0}, name = {0};
     double ms[2500];
-    (void)state;
     fill(&name, "", "\xc3\xa4", 2000, "");
     assert_ok(text_set(&run.name, buf_str(&name), &err), &err);
     for (size_t i = 0; i < 2500; i++)
@@ -296,19 +288,4 @@ static void writes_within_bounds(void **state)
     record_release(run_fields, &again);
     buf_release(&text);
     buf_release(&name);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kept),
-        cmocka_unit_test(same_as_the_library),
-        cmocka_unit_test(numbers_are_exact),
-        cmocka_unit_test(out_of_range_is_absent),
-        cmocka_unit_test(faults),
-        cmocka_unit_test(depth_is_limited),
-        cmocka_unit_test(keeps_to_bounds),
-        cmocka_unit_test(writes_within_bounds),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

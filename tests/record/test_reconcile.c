@@ -78,10 +78,9 @@ static void burst(const char *rest, struct run *run)
     read_run(text, (size_t)len, run);
 }
 
-static void a_burst_between_two_waits(void **state)
+TEST(a_burst_between_two_waits)
 {
     struct run run;
-    (void)state;
     burst("\"use\":{\"gpus\":1,\"steady\":{\"gpu_percent\":8,\"sm_percent\":8,\"cpu_percent\":830,"
           "\"workers_cpu_percent\":800}}",
           &run);
@@ -100,10 +99,9 @@ static void a_burst_between_two_waits(void **state)
 }
 
 // Nothing shows what the program waits for: its main process works all the time, without workers.
-static void an_unknown_reason(void **state)
+TEST(an_unknown_reason)
 {
     struct run run;
-    (void)state;
     burst(
         "\"use\":{\"gpus\":1,\"steady\":{\"gpu_percent\":8,\"sm_percent\":8,\"cpu_percent\":100}}",
         &run);
@@ -118,10 +116,9 @@ static void an_unknown_reason(void **state)
 }
 
 // Epochs, whose time says nothing of a step.
-static void epochs_are_no_steps(void **state)
+TEST(epochs_are_no_steps)
 {
     struct run run;
-    (void)state;
     burst("\"progress\":{\"counts\":\"epochs\"}", &run);
     assert_false(run_reconcile(&run));
     assert_near(run.account.busy_share.v, 0.92, 1e-9);
@@ -140,10 +137,9 @@ static void epochs_are_no_steps(void **state)
 }
 
 // Without utilisation the measured step time alone counts.
-static void no_utilisation(void **state)
+TEST(no_utilisation)
 {
     struct run run;
-    (void)state;
     burst("\"use\":{\"gpus\":1}", &run);
     assert_true(run_reconcile(&run));
     assert_near(run.account.busy_share.v, 13.8 / 109, 1e-4);
@@ -154,7 +150,7 @@ static void no_utilisation(void **state)
 // On an H200 with tqdm (w8bar, 2026-11-18), a few kernels of the optimizer passed for steps of
 // 0.034 ms: 0.03 % of the step, and by GPM the GPU works for 11.5 % of the time. Nothing is known
 // then.
-static void far_too_little_work(void **state)
+TEST(far_too_little_work)
 {
     static const char text[] =
         "{\"step_ms\":122.3,\"steady\":{\"steps\":161,\"from_s\":10.4,\"to_s\":27.8},\"phases\":{"
@@ -165,7 +161,6 @@ static void far_too_little_work(void **state)
         "\"name\":\"optimizer\",\"share\":0.94}]},\"use\":{\"gpus\":1,\"steady\":{\"gpu_percent\":"
         "9.4,\"sm_percent\":11.5,\"cpu_percent\":830,\"workers_cpu_percent\":800}}}";
     struct run run;
-    (void)state;
     read_run(text, sizeof text - 1, &run);
     assert_true(run_reconcile(&run));
     assert_false(run.account.busy_share.known || run.account.launches_per_step.known);
@@ -177,10 +172,9 @@ static void far_too_little_work(void **state)
 
 // Of a GPT-2 on an H200 (share/published/2026-gpt2.jsonl) the kernels show layers: 3.57 ms of
 // 139.7. By NVML its GPU is busy 86 % of the time, so it does not wait 97 % of it.
-static void steps_that_are_layers(void **state)
+TEST(steps_that_are_layers)
 {
     struct run run;
-    (void)state;
     burst("\"use\":{\"gpus\":1,\"steady\":{\"gpu_percent\":86,\"sm_percent\":83}}", &run);
     assert_false(run_reconcile(&run));
     assert_near(run.account.busy_share.v, 0.92, 1e-9);
@@ -192,10 +186,9 @@ static void steps_that_are_layers(void **state)
 
 // The number of launches tells which of the two it is, without any utilisation: from burst to burst
 // a step takes as long as in the burst, or as long as the run's.
-static void launches_tell(void **state)
+TEST(launches_tell)
 {
     struct run run;
-    (void)state;
     burst("\"use\":{\"gpus\":1}", &run);
     run.account.between_ms = some_real(15.5);
     assert_false(run_reconcile(&run));
@@ -219,7 +212,7 @@ static void launches_tell(void **state)
 
 // A bar counts batches, and the optimizer runs after four: half of the time is work, in both. The
 // records' step is four of the bar's.
-static void batches_and_updates(void **state)
+TEST(batches_and_updates)
 {
     static const char text[] =
         "{\"step_ms\":25,\"steady\":{\"steps\":2000,\"from_s\":10,\"to_s\":60},\"phases\":{"
@@ -227,7 +220,6 @@ static void batches_and_updates(void **state)
         "\"host_share\":0.5,\"processes\":1,\"launches_per_step\":4000,\"work\":[{\"name\":"
         "\"attention\",\"share\":0.5}]},\"use\":{\"gpus\":1,\"steady\":{\"gpu_percent\":60}}}";
     struct run run;
-    (void)state;
     read_run(text, sizeof text - 1, &run);
     assert_false(run_reconcile(&run));
     assert_true(run.account.busy_share.v == 0.5 && run.account.host_share.v == 0.5);
@@ -236,7 +228,7 @@ static void batches_and_updates(void **state)
 }
 
 // A checkpoint after each 100 steps takes as long as they do: utilisation is half of the steps'.
-static void checkpoints_between(void **state)
+TEST(checkpoints_between)
 {
     static const char text[] =
         "{\"step_ms\":20,\"steady\":{\"steps\":1000,\"from_s\":10,\"to_s\":50},\"phases\":{"
@@ -245,7 +237,6 @@ static void checkpoints_between(void **state)
         "\"name\":\"attention\",\"share\":0.95}]},\"use\":{\"gpus\":1,\"steady\":{\"gpu_percent\":"
         "49,\"sm_percent\":40}}}";
     struct run run;
-    (void)state;
     read_run(text, sizeof text - 1, &run);
     assert_false(run_reconcile(&run));
     assert_true(run.account.busy_share.v == 0.95);
@@ -255,10 +246,9 @@ static void checkpoints_between(void **state)
 
 // CUDA graphs have no launches to count: steps between bursts are derived from the recorded step
 // time, which then agrees with itself. The utilisation does not.
-static void utilisation_alone(void **state)
+TEST(utilisation_alone)
 {
     struct run run;
-    (void)state;
     burst("\"use\":{\"gpus\":1,\"steady\":{\"gpu_percent\":8,\"cpu_percent\":20}}", &run);
     run.phases.train_ns = some_int(7500000000); // 500 × 15 ms
     run.steady.to_s = some_real(17.5);
@@ -272,13 +262,12 @@ static void utilisation_alone(void **state)
 // The work per step is that of the net with its data on the GPU, 0.9185 × 16.52 = 15.18 ms, and 0.8
 // ms for the copy of a batch (38.5 MB), whatever the loader; the rest of the measured step is
 // waiting, for data.
-static void loaders_on_an_h200(void **state)
+TEST(loaders_on_an_h200)
 {
     static const struct {
         const char *name;
         double step_ms; // (to_s - from_s) / steps
     } cases[] = {{"w0", 134.01}, {"w2", 160.29}, {"w8", 106.79}, {"w8bar", 104.30}};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct run run;
         loader(cases[i].name, &run);
@@ -296,10 +285,9 @@ static void loaders_on_an_h200(void **state)
     }
 }
 
-static void others_on_an_h200(void **state)
+TEST(others_on_an_h200)
 {
     struct run run;
-    (void)state;
     loader("resident", &run);
     assert_false(run_reconcile(&run));
     assert_near(run.account.full_step_ms.v, 17.03, 0.01); // 16.691 s, 980 steps
@@ -319,7 +307,7 @@ static void others_on_an_h200(void **state)
     record_release(run_fields, &run);
 }
 
-static void nothing_to_reconcile(void **state)
+TEST(nothing_to_reconcile)
 {
     static const char *const texts[] = {
         "{}",
@@ -329,7 +317,6 @@ static void nothing_to_reconcile(void **state)
         "{\"step_ms\":10,\"account\":{\"busy_share\":0.5,\"step_ms\":0}}",
         "{\"step_ms\":0,\"account\":{\"busy_share\":0.5,\"step_ms\":10}}",
     };
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct run run;
         read_run(texts[i], strlen(texts[i]), &run);
@@ -340,11 +327,10 @@ static void nothing_to_reconcile(void **state)
 }
 
 // What a reader accepts, a reader accepts afterwards.
-static void extremes(void **state)
+TEST(extremes)
 {
     static const double ms[] = {5e-324, 1e-300, 1, 3e12}, shares[] = {0, 5e-324, 1e-12, 1};
     enum { MS = sizeof ms / sizeof *ms, SHARES = sizeof shares / sizeof *shares };
-    (void)state;
     for (int i = 0; i < MS * MS * (MS + 1) * SHARES * SHARES * SHARES; i++) {
         int n = i;
         struct run run = {.account.step_ms = some_real(ms[n % MS])};
@@ -363,25 +349,4 @@ static void extremes(void **state)
         assert_ok(record_judge_text(run_fields, text.data, text.len, &err), &err);
         buf_release(&text);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_burst_between_two_waits),
-        cmocka_unit_test(an_unknown_reason),
-        cmocka_unit_test(no_utilisation),
-        cmocka_unit_test(steps_that_are_layers),
-        cmocka_unit_test(batches_and_updates),
-        cmocka_unit_test(checkpoints_between),
-        cmocka_unit_test(utilisation_alone),
-        cmocka_unit_test(loaders_on_an_h200),
-        cmocka_unit_test(others_on_an_h200),
-        cmocka_unit_test(nothing_to_reconcile),
-        cmocka_unit_test(launches_tell),
-        cmocka_unit_test(epochs_are_no_steps),
-        cmocka_unit_test(extremes),
-        cmocka_unit_test(far_too_little_work),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

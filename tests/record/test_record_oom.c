@@ -13,9 +13,8 @@ static const char text[] =
     "{\"name\":\"b\"}]},\"gpus\":[{\"works\":false,\"problem\":\"gone\",\"throttling\":[\"heat\","
     "\"power\"]}],\"where\":{\"spot\":true}}";
 
-static void through_json(void **state)
+TEST(through_json)
 {
-    (void)state;
     OOM_EACH
     {
         struct err err = {0};
@@ -37,9 +36,8 @@ static void through_json(void **state)
     }
 }
 
-static void corrected(void **state)
+TEST(corrected)
 {
-    (void)state;
     static const char old[] = "{\"schema\":\"fare.run/1\",\"phases\":{\"boot_ns\":1},"
                               "\"spent\":{\"usd\":\"2\"},\"step_ms\":9,\"account\":{\"step_ms\":1,"
                               "\"busy_share\":0.9,\"work\":[{\"name\":\"a\",\"share\":0.9}]}}";
@@ -57,6 +55,5 @@ static void corrected(void **state)
 int main(void)
 {
     json_set_alloc_funcs(malloc, free); // through the wrappers
-    const struct CMUnitTest tests[] = {cmocka_unit_test(through_json), cmocka_unit_test(corrected)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

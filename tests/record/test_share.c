@@ -8,9 +8,8 @@
 #define N "node-7.lab"
 #define U "anna"
 
-static void records(void **state)
+TEST(records)
 {
-    (void)state;
     static const struct {
         const char *text, *shared;
     } cases[] = {
@@ -57,9 +56,8 @@ static void records(void **state)
     }
 }
 
-static void refused(void **state)
+TEST(refused)
 {
-    (void)state;
     static const char *const cases[] = {"",           "{", "[]", "{\"a\"}", "{\"host\":1}",
                                         "{\"a\":1}x", "x"};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -68,10 +66,4 @@ static void refused(void **state)
         assert_int_equal(share_record(cases[i], NULL, &out, &err), ERR_FORMAT);
         buf_release(&out);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(records), cmocka_unit_test(refused)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

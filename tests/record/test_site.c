@@ -7,9 +7,8 @@
 
 #include "test.h"
 
-static void names(void **state)
+TEST(names)
 {
-    (void)state;
     static const struct {
         const char *text, *name; // null: a hash
     } cases[] = {
@@ -61,9 +60,8 @@ static int read_index(const char *text, struct site_index *index, struct err *er
     return site_index_read(text, strlen(text), index, err);
 }
 
-static void accepted(void **state)
+TEST(accepted)
 {
-    (void)state;
     struct site_index index;
     struct err err = {0};
     assert_ok(read_index(INDEX_OF(FILE_OF("runs/a.json") "," FILE_OF("runs/a.html") "," FILE_OF(
@@ -76,9 +74,8 @@ static void accepted(void **state)
     record_release(site_index_fields, &index);
 }
 
-static void refused(void **state)
+TEST(refused)
 {
-    (void)state;
     static const char *const cases[] = {
         "",
         "{}",
@@ -113,11 +110,4 @@ static void refused(void **state)
             fail_msg("accepted: %s", cases[i]);
         record_release(site_index_fields, &index);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(names), cmocka_unit_test(accepted),
-                                       cmocka_unit_test(refused)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

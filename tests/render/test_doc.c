@@ -7,9 +7,8 @@
 #include "cmd/out.h"
 #include "render/doc_cases.h"
 
-static void figures(void **state)
+TEST(figures)
 {
-    (void)state;
     const struct {
         struct cell cell;
         const char *words, *interval;
@@ -56,9 +55,8 @@ static void figures(void **state)
     }
 }
 
-static void as_html(void **state)
+TEST(as_html)
 {
-    (void)state;
     struct doc doc = {0};
     struct buf out = {0};
     every_kind(&doc);
@@ -95,9 +93,8 @@ static void as_html(void **state)
     doc_release(&doc);
 }
 
-static void as_markdown(void **state)
+TEST(as_markdown)
 {
-    (void)state;
     struct doc doc = {0};
     struct buf out = {0};
     every_kind(&doc);
@@ -119,9 +116,8 @@ static void as_markdown(void **state)
     doc_release(&doc);
 }
 
-static void on_a_terminal(void **state)
+TEST(on_a_terminal)
 {
-    (void)state;
     struct doc doc = {0};
     struct out out = {.width = 80};
     every_kind(&doc);
@@ -144,12 +140,4 @@ static void on_a_terminal(void **state)
                                             "Folded\nInside.\n");
     out_release(&out);
     doc_release(&doc);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(figures), cmocka_unit_test(as_html),
-                                       cmocka_unit_test(as_markdown),
-                                       cmocka_unit_test(on_a_terminal)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,9 +5,8 @@
 #include "cmd/out.h"
 #include "render/doc_cases.h"
 
-static void each_medium(void **state)
+TEST(each_medium)
 {
-    (void)state;
     for (int medium = 0; medium < 4; medium++)
         OOM_EACH
         {
@@ -28,10 +27,4 @@ static void each_medium(void **state)
             out_release(&out);
             OOM_EXPECT(rc, &err);
         }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(each_medium)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

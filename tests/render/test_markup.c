@@ -7,9 +7,8 @@
 #include "render/glyphs.h"
 #include "render/markup.h"
 
-static void escapes(void **state)
+TEST(escapes)
 {
-    (void)state;
     const struct {
         const char *text, *markup;
     } cases[] = {{"a < b & c > \"d\" 'e'", "a &lt; b &amp; c &gt; &quot;d&quot; &#39;e&#39;"},
@@ -31,9 +30,8 @@ static void escapes(void **state)
     }
 }
 
-static void words(void **state)
+TEST(words)
 {
-    (void)state;
     const struct {
         const char *text, *markup;
     } cases[] = {
@@ -59,9 +57,8 @@ static void words(void **state)
     }
 }
 
-static void numbers(void **state)
+TEST(numbers)
 {
-    (void)state;
     const struct {
         double number;
         const char *text;
@@ -75,9 +72,8 @@ static void numbers(void **state)
     }
 }
 
-static void cuts(void **state)
+TEST(cuts)
 {
-    (void)state;
     const char *const texts[] = {"gcp/n1-standard-8+1xP100@us-central1:spot",
                                  "名前名前名前名前名前", "\xff\xfe\xff", "W", ""};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
@@ -96,11 +92,4 @@ static void cuts(void **state)
     assert_int_equal(strncmp(buf_str(&out), "gcp/n1", 6), 0);
     assert_string_equal(buf_str(&out) + out.len - 5, ":spot");
     buf_release(&out);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(escapes), cmocka_unit_test(words),
-                                       cmocka_unit_test(numbers), cmocka_unit_test(cuts)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

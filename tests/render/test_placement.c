@@ -4,9 +4,8 @@
 
 #include "render/placement.h"
 
-static void finds_what_is_free(void **state)
+TEST(finds_what_is_free)
 {
-    (void)state;
     struct placement placement = {.within = {0, 0, 100, 100}};
     assert_true(placement_init(&placement, 2, 2));
     placement_add_point(&placement, 50, 50);
@@ -29,9 +28,8 @@ static void finds_what_is_free(void **state)
     placement_release(&placement);
 }
 
-static void strokes_go_through_names_only(void **state)
+TEST(strokes_go_through_names_only)
 {
-    (void)state;
     struct placement placement = {.within = {0, 0, 100, 100}};
     assert_true(placement_init(&placement, 2, 0));
     placement_add_point(&placement, 10, 10);
@@ -41,13 +39,4 @@ static void strokes_go_through_names_only(void **state)
     assert_false(placement_crosses_names(&placement, &(struct box){50, 0, 50, 39}));
     assert_false(placement_crosses_names(&placement, &(struct box){0, 10, 30, 10})); // on the point
     placement_release(&placement);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finds_what_is_free),
-        cmocka_unit_test(strokes_go_through_names_only),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

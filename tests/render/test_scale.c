@@ -25,9 +25,8 @@ static void check_ticks(double low, double high, enum scale_kind kind, const cha
 #define TICKS(low, high, kind, unit, ticks, ...)                                                   \
     check_ticks(low, high, kind, unit, ticks, (const char *const[]){__VA_ARGS__, NULL})
 
-static void round_numbers(void **state)
+TEST(round_numbers)
 {
-    (void)state;
     TICKS(3, 97, SCALE_FROM_ZERO, "W", 5, "0", "20", "40", "60", "80", "100");
     TICKS(0.01, 0.236, SCALE_FROM_ZERO, "USD", 4, "$0.0", "$0.1", "$0.2", "$0.3");
     TICKS(97.2, 98.9, SCALE_FREE, "%", 4, "97.0", "97.5", "98.0", "98.5", "99.0");
@@ -43,9 +42,8 @@ static void round_numbers(void **state)
           "2018-04");
 }
 
-static void places(void **state)
+TEST(places)
 {
-    (void)state;
     struct scale scale;
     scale_make(&scale, 0, 100, SCALE_FROM_ZERO, "W", 5);
     scale.from = 50;
@@ -59,9 +57,8 @@ static void places(void **state)
 }
 
 // Whatever comes, there are ticks, they rise, and places are numbers.
-static void anything(void **state)
+TEST(anything)
 {
-    (void)state;
     const double values[] = {0,   1e-300, -1e-300, 1e300, -1e300, (double)NAN, HUGE_VAL, -HUGE_VAL,
                              1.0, -1.0,   1e-9,    1e15,  3e9,    17500,       2932896};
     const char *const units[] = {"", "s", "ms", "USD", "day", "%", "batch", "÷ base", "×"};
@@ -85,9 +82,8 @@ static void anything(void **state)
     }
 }
 
-static void words(void **state)
+TEST(words)
 {
-    (void)state;
     const struct {
         const char *unit;
         double value;
@@ -106,11 +102,4 @@ static void words(void **state)
         scale_words(cases[i].unit, cases[i].value, text);
         assert_string_equal(text, cases[i].words);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(round_numbers), cmocka_unit_test(places),
-                                       cmocka_unit_test(anything), cmocka_unit_test(words)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

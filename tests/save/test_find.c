@@ -63,9 +63,8 @@ static void write_file(const char *path, const char *bytes, size_t len)
 }
 
 // Every file that was cut anywhere is incomplete; whole, it is complete.
-static void test_every_cut(void **state)
+TEST(test_every_cut)
 {
-    (void)state;
     char *cursor = made, *name;
     int files = 0;
     while ((name = strsep(&cursor, "\n")) && *name) {
@@ -90,9 +89,8 @@ static void test_every_cut(void **state)
     assert_true(files >= 4);
 }
 
-static void test_other_files(void **state)
+TEST(test_other_files)
 {
-    (void)state;
     if (access(path_of("old.pth"), R_OK) == 0) // torch.save() before 1.6: pickles, then bytes
         assert_in_range(whole_file(path_of("old.pth")), WHOLE_UNKNOWN, WHOLE_LIKELY);
     assert_int_equal(whole_file(path_of("nothing")), WHOLE_NO);
@@ -119,9 +117,8 @@ static void test_other_files(void **state)
     unlink(path_of("tiny.h5"));
 }
 
-static void test_folder(void **state)
+TEST(test_folder)
 {
-    (void)state;
     const char *whole = path_of("checkpoint-500");
     assert_int_equal(whole_folder(whole), WHOLE_LIKELY);
     static const char *const needed[] = {"model-00002-of-00002.safetensors", "trainer_state.json"};
@@ -147,9 +144,8 @@ static void test_folder(void **state)
     assert_false(whole_is_temporary("model.pt"));
 }
 
-static void test_steps(void **state)
+TEST(test_steps)
 {
-    (void)state;
     assert_int_equal(find_step("checkpoint-500"), 500);
     assert_int_equal(find_step("epoch=3-step=1000.ckpt"), 1000);
     assert_int_equal(find_step("mlp-000000001234.safetensors"), 1234);
@@ -179,9 +175,8 @@ static void copy(const char *from, const char *to, size_t len)
     buf_release(&bytes);
 }
 
-static void test_finder(void **state)
+TEST(test_finder)
 {
-    (void)state;
     struct err err = {0};
     struct finder *f;
     struct find_item item;
@@ -259,9 +254,8 @@ static struct finder *open_in(const char *dir)
 }
 
 // A trainer deletes an older one, file by file: between two files it must not pass for a new one.
-static void test_being_deleted(void **state)
+TEST(test_being_deleted)
 {
-    (void)state;
     char dir[128], path[256];
     struct find_item item;
     snprintf(dir, sizeof dir, "%s/deleted", folder);
@@ -291,9 +285,8 @@ static void put_trainers(const char *dir, const char *name)
 }
 
 // The same machine again: what it wrote and could not save is written anew, and is a follower.
-static void test_left_behind(void **state)
+TEST(test_left_behind)
 {
-    (void)state;
     char dir[128];
     struct find_item item;
     struct err err = {0};
@@ -314,9 +307,8 @@ static void test_left_behind(void **state)
 }
 
 // save_checkpoint() of DeepSpeed 0.14: the folder, then `latest`.
-static void test_between_two_files(void **state)
+TEST(test_between_two_files)
 {
-    (void)state;
     char dir[128];
     struct find_item item;
     snprintf(dir, sizeof dir, "%s/slow", folder);
@@ -328,9 +320,8 @@ static void test_between_two_files(void **state)
     finder_free(f);
 }
 
-static void test_deepspeed(void **state)
+TEST(test_deepspeed)
 {
-    (void)state;
     struct find_item item;
     char dir[128];
     snprintf(dir, sizeof dir, "%s/deepspeed", folder);
@@ -366,9 +357,8 @@ static void test_deepspeed(void **state)
 }
 
 // Lightning with DeepSpeed: a folder x.ckpt with `latest` and the folder `checkpoint`.
-static void test_lightning_deepspeed(void **state)
+TEST(test_lightning_deepspeed)
 {
-    (void)state;
     struct find_item item;
     char dir[128], inner[192];
     snprintf(dir, sizeof dir, "%s/lightning", folder);
@@ -387,9 +377,8 @@ static void test_lightning_deepspeed(void **state)
 }
 
 // Megatron-LM and verl: the number in latest_checkpointed_iteration.txt.
-static void test_megatron(void **state)
+TEST(test_megatron)
 {
-    (void)state;
     struct find_item item;
     char dir[128];
     static const char *const names[] = {"iter_0000100", "global_step_200", "release"};
@@ -411,9 +400,8 @@ static void test_megatron(void **state)
 }
 
 // BackupAndRestore of Keras 3: two files in a folder of the user's.
-static void test_keras_backup(void **state)
+TEST(test_keras_backup)
 {
-    (void)state;
     struct find_item item;
     struct buf place = {0};
     char dir[128], inner[192];
@@ -436,9 +424,8 @@ static void test_keras_backup(void **state)
 }
 
 // `last` leads to a checkpoint that is found by its own name.
-static void test_links(void **state)
+TEST(test_links)
 {
-    (void)state;
     struct find_item item;
     char dir[128], from[192], to[192];
     snprintf(dir, sizeof dir, "%s/links", folder);
@@ -462,14 +449,5 @@ static void test_links(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_cut),   cmocka_unit_test(test_other_files),
-        cmocka_unit_test(test_folder),      cmocka_unit_test(test_steps),
-        cmocka_unit_test(test_finder),      cmocka_unit_test(test_between_two_files),
-        cmocka_unit_test(test_deepspeed),   cmocka_unit_test(test_lightning_deepspeed),
-        cmocka_unit_test(test_megatron),    cmocka_unit_test(test_keras_backup),
-        cmocka_unit_test(test_links),       cmocka_unit_test(test_being_deleted),
-        cmocka_unit_test(test_left_behind),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return run_all_tests(set_up, tear_down);
 }

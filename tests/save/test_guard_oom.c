@@ -52,11 +52,10 @@ static struct lease *hold(struct store *store)
     return lease;
 }
 
-static void test_saving(void **state)
+TEST(test_saving)
 {
     struct err err = {0};
     struct store *store = NULL;
-    (void)state;
     assert_ok(store_open(&store, place, NULL, &err), &err);
     struct lease *lease = hold(store);
     OOM_EACH
@@ -98,9 +97,8 @@ static void test_saving(void **state)
     store_free(store);
 }
 
-static void test_opening(void **state)
+TEST(test_opening)
 {
-    (void)state;
     setenv("AWS_ACCESS_KEY_ID", "AKID", 1), setenv("AWS_SECRET_ACCESS_KEY", "secret", 1);
     setenv("HOME", "/nonexistent", 1);
     OOM_EACH
@@ -129,9 +127,5 @@ static void test_opening(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_saving),
-        cmocka_unit_test(test_opening),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return run_all_tests(set_up, tear_down);
 }

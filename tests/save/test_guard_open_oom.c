@@ -75,9 +75,8 @@ static int finish(struct guard *guard, struct run_saving *saving, struct err *er
     return rc;
 }
 
-static void test_first_start(void **state)
+TEST(test_first_start)
 {
-    (void)state;
     OOM_EACH
     {
         struct place p;
@@ -98,9 +97,8 @@ static void test_first_start(void **state)
     }
 }
 
-static void test_resuming(void **state)
+TEST(test_resuming)
 {
-    (void)state;
     OOM_EACH
     {
         struct place p;
@@ -148,9 +146,8 @@ static bool is_safe(const struct place *p)
 }
 
 // The saver's thread meets the failures too: it tries again, so that the checkpoint is safe.
-static void test_finishing(void **state)
+TEST(test_finishing)
 {
-    (void)state;
     OOM_EACH
     {
         struct place p;
@@ -171,14 +168,4 @@ static void test_finishing(void **state)
         assert_true(is_safe(&p));
         tear_down(&p);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_first_start),
-        cmocka_unit_test(test_resuming),
-        cmocka_unit_test(test_finishing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,9 +22,8 @@ static int add_leaf(void *context, const char *parent, const char *name, const c
     return 0;
 }
 
-static void test_a_listing_of_amazon(void **state)
+TEST(test_a_listing_of_amazon)
 {
-    (void)state;
     // The form in Amazon S3's API reference, ListObjectsV2.
     static const char text[] =
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
@@ -48,9 +47,8 @@ static void test_a_listing_of_amazon(void **state)
     assert_false(xml_find(refusal, strlen(refusal), "Size", code, sizeof code));
 }
 
-static void test_texts_that_are_not_xml(void **state)
+TEST(test_texts_that_are_not_xml)
 {
-    (void)state;
     static const char *const bad[] = {
         "",
         "plain",
@@ -77,9 +75,8 @@ static void test_texts_that_are_not_xml(void **state)
 
 // ---- Keys
 
-static void test_profiles(void **state)
+TEST(test_profiles)
 {
-    (void)state;
     static const char credentials[] = "# mine\n[default]\naws_access_key_id = AKIDEFAULT\n"
                                       "[work]\r\naws_access_key_id=AKIWORK\r\n"
                                       "aws_secret_access_key = s=e/c+ret \r\nregion\n= odd\n";
@@ -97,9 +94,8 @@ static void test_profiles(void **state)
     assert_false(s3_profile_parse(credentials, "nobody", false, &p));
 }
 
-static void test_the_keys_of_a_role(void **state)
+TEST(test_the_keys_of_a_role)
 {
-    (void)state;
     struct s3_keys keys;
     struct err err = {0};
     // As in Amazon's guide to instance metadata.
@@ -115,9 +111,8 @@ static void test_the_keys_of_a_role(void **state)
     assert_int_equal(s3_role_parse("<html>", &keys, &err), ERR_FORMAT);
 }
 
-static void test_encoding(void **state)
+TEST(test_encoding)
 {
-    (void)state;
     struct buf out = {0};
     // Unreserved characters as in RFC 3986; all others as two capital digits.
     s3_encode("aZ0-._~/=+ \xc3\xa9", true, &out);
@@ -130,9 +125,8 @@ static void test_encoding(void **state)
 
 // ---- Names and parts
 
-static void test_names(void **state)
+TEST(test_names)
 {
-    (void)state;
     static const char *const good[] = {"a", "saves/0000000001-000002/complete", "a.b/c_d-e"};
     static const char *const bad[] = {"",       "/a", "a/",  "a//b", "../a",
                                       "a/../b", ".a", "a b", "a\n",  "\xc3\xa9"};
@@ -143,9 +137,8 @@ static void test_names(void **state)
 }
 
 // Amazon takes 10,000 parts of 5 MiB to 5 GiB and objects of 5 TiB; a part is whole MiB.
-static void test_parts(void **state)
+TEST(test_parts)
 {
-    (void)state;
     const int64_t sizes[] = {
         0, 1, 8 << 20, (8 << 20) + 1, INT64_C(70) << 30, INT64_C(71) << 30, INT64_C(5) << 40};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -173,9 +166,8 @@ static void test_parts(void **state)
     "],\"beside\":{\"name\":\"" name "\",\"text\":\"" text "\",\"folder\":\"" folder "\"}}"
 
 // A file beside the checkpoint is part of what makes two of them the same.
-static void test_beside(void **state)
+TEST(test_beside)
 {
-    (void)state;
     struct manifest m, again, other;
     struct err err = {0};
     struct buf text = {0};
@@ -192,9 +184,8 @@ static void test_beside(void **state)
     buf_release(&text);
 }
 
-static void test_a_manifest(void **state)
+TEST(test_a_manifest)
 {
-    (void)state;
     struct manifest m, again;
     struct err err = {0};
     struct buf text = {0};
@@ -211,9 +202,8 @@ static void test_a_manifest(void **state)
     buf_release(&text);
 }
 
-static void test_manifests_that_lie(void **state)
+TEST(test_manifests_that_lie)
 {
-    (void)state;
     static const char *const bad[] = {
         "",
         "{}",
@@ -255,9 +245,8 @@ static void test_manifests_that_lie(void **state)
     }
 }
 
-static void test_markers_claims_and_beats(void **state)
+TEST(test_markers_claims_and_beats)
 {
-    (void)state;
     struct marker marker;
     struct lease_beat beat;
     struct lease_holder holder = {0};
@@ -286,22 +275,4 @@ static void test_markers_claims_and_beats(void **state)
     assert_string_equal(what, "beat.x");
     assert_int_equal(lease_name_read("lease/12/beat.x", &what), 0);
     assert_int_equal(lease_name_read("lease/check-0011223344", &what), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_listing_of_amazon),
-        cmocka_unit_test(test_texts_that_are_not_xml),
-        cmocka_unit_test(test_profiles),
-        cmocka_unit_test(test_the_keys_of_a_role),
-        cmocka_unit_test(test_encoding),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_parts),
-        cmocka_unit_test(test_beside),
-        cmocka_unit_test(test_a_manifest),
-        cmocka_unit_test(test_manifests_that_lie),
-        cmocka_unit_test(test_markers_claims_and_beats),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,9 +20,8 @@ static struct run_saving total(struct run_attempt *starts, size_t count)
     return s;
 }
 
-static void test_all_known(void **state)
+TEST(test_all_known)
 {
-    (void)state;
     struct run_attempt starts[] = {{.ended = interrupted,
                                     .wall_s = some_real(9),
                                     .lost_s = some_real(2),
@@ -41,9 +40,8 @@ static void test_all_known(void **state)
 }
 
 // Killed before it was heard of: the others keep their bill.
-static void test_one_unknown(void **state)
+TEST(test_one_unknown)
 {
-    (void)state;
     struct run_attempt starts[] = {{.ended = killed, .wall_s = some_real(0)},
                                    {.ended = finished,
                                     .wall_s = some_real(10),
@@ -57,11 +55,4 @@ static void test_one_unknown(void **state)
     assert_false(s.usd.known);
     assert_false(s.on_demand_usd.known);
     assert_false(s.unpriced.known);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_all_known),
-                                       cmocka_unit_test(test_one_unknown)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,9 +17,8 @@
 
 // ---- answers
 
-static void test_aws_answers(void **state)
+TEST(test_aws_answers)
 {
-    (void)state;
     struct notice_found f;
     // EC2 user guide, "Spot Instance interruption notices".
     const char *text = "{\"action\": \"stop\", \"time\": \"2017-09-18T08:22:00Z\"}";
@@ -52,9 +51,8 @@ static void test_aws_answers(void **state)
     assert_int_equal(f.kind, NOTICE_RISK);
 }
 
-static void test_gcp_answers(void **state)
+TEST(test_gcp_answers)
 {
-    (void)state;
     struct notice_found f;
     notice_gcp_read(200, "TRUE\n", 5, &f);
     assert_true(f.known && f.kind == NOTICE_END);
@@ -79,9 +77,8 @@ static void azure(const char *text, const char *name, struct notice_found *f)
     notice_azure_read(200, text, strlen(text), name, f);
 }
 
-static void test_azure_answers(void **state)
+TEST(test_azure_answers)
 {
-    (void)state;
     struct notice_found f;
     azure(AZURE("Preempt", "FrontEnd_IN_0", "Mon, 19 Sep 2016 18:29:47 GMT"), "FrontEnd_IN_0", &f);
     assert_true(f.known && f.kind == NOTICE_END && f.dated);
@@ -116,9 +113,8 @@ static void test_azure_answers(void **state)
         assert_false(notice_date_1123(wrong[i], &date_s));
 }
 
-static void test_file_answers(void **state)
+TEST(test_file_answers)
 {
-    (void)state;
     struct notice_found f;
     notice_file_read("", 0, &f);
     assert_true(f.kind == NOTICE_END && !f.counted && !f.dated);
@@ -134,9 +130,8 @@ static void test_file_answers(void **state)
     assert_true(f.kind == NOTICE_END && !f.counted && !f.dated);
 }
 
-static void test_words(void **state)
+TEST(test_words)
 {
-    (void)state;
     struct err err = {0};
     int number;
     int64_t lead_ns;
@@ -220,9 +215,8 @@ static bool wait_for(struct scenario *s, enum notice_kind kind, struct notice *n
     return false;
 }
 
-static void test_servers(void **state)
+TEST(test_servers)
 {
-    (void)state;
     for (int i = 0; i < SCENARIOS; i++)
         open_one(&scenarios[i]);
     for (int i = 0; i < SCENARIOS; i++) {
@@ -260,9 +254,8 @@ static void test_servers(void **state)
 }
 
 // A notice that is withdrawn was in force before.
-static void test_withdrawn(void **state)
+TEST(test_withdrawn)
 {
-    (void)state;
     struct scenario s = {"gcp", "withdrawn", "gcp"};
     struct notice n;
     open_one(&s);
@@ -272,9 +265,8 @@ static void test_withdrawn(void **state)
     server_end(&s.server);
 }
 
-static void test_file_and_signal(void **state)
+TEST(test_file_and_signal)
 {
-    (void)state;
     struct err err = {0};
     char folder[] = "/tmp/fare-notice-XXXXXX", path[64], words[96];
     assert_non_null(mkdtemp(folder));
@@ -304,9 +296,8 @@ static void test_file_and_signal(void **state)
     rmdir(folder);
 }
 
-static void test_auto(void **state)
+TEST(test_auto)
 {
-    (void)state;
     struct err err = {0};
     struct notices *n;
     char words[200];
@@ -326,16 +317,4 @@ static void test_auto(void **state)
     notices_words(n, words, sizeof words);
     assert_string_equal(words, "SIGTERM, gcp");
     notices_close(n);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_aws_answers),   cmocka_unit_test(test_gcp_answers),
-        cmocka_unit_test(test_azure_answers), cmocka_unit_test(test_file_answers),
-        cmocka_unit_test(test_words),         cmocka_unit_test(test_servers),
-        cmocka_unit_test(test_withdrawn),     cmocka_unit_test(test_file_and_signal),
-        cmocka_unit_test(test_auto),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

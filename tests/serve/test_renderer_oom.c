@@ -177,9 +177,8 @@ static struct seen keep_asking(const char *path, int64_t ms)
 }
 
 // Three seconds: a new answer each second, for which nobody waits.
-static void popular(void **state)
+TEST(popular)
 {
-    (void)state;
     struct seen first = ask("/runs", -1);
     assert_true(first.waited);
     assert_int_equal(first.status, 200);
@@ -190,9 +189,8 @@ static void popular(void **state)
 }
 
 // Whoever comes back after more than a second sees what is new.
-static void alone(void **state)
+TEST(alone)
 {
-    (void)state;
     struct seen first = ask("/runs.json", -1);
     struct seen again = ask("/runs.json", -1);
     assert_true(first.waited && !again.waited);
@@ -204,9 +202,8 @@ static void alone(void **state)
 }
 
 // A push is seen at once, however many ask.
-static void pushed(void **state)
+TEST(pushed)
 {
-    (void)state;
     struct seen first = ask("/runs", -1);
     site.site.pushes++;
     struct seen next = ask("/runs", -1);
@@ -215,9 +212,8 @@ static void pushed(void **state)
 }
 
 // An error is not kept any longer than a second.
-static void failed(void **state)
+TEST(failed)
 {
-    (void)state;
     struct seen first = ask("/prices", -1); // has no such parameter
     assert_int_equal(first.status, 400);
     int64_t until = clock_now_ns() + 1100 * NS_PER_MS;
@@ -232,12 +228,11 @@ static void failed(void **state)
 
 // Where there is no memory for the next answer, the old one is given all the same. Each address is
 // asked for until its answer is old, then once with an allocation of that call failing.
-static void without_memory(void **state)
+TEST(without_memory)
 {
     enum { TRIES = 24 };
     char paths[TRIES][32];
     long hits = 0, n = 0;
-    (void)state;
     for (; n < TRIES; n++) {
         snprintf(paths[n], sizeof paths[n], "/runs/%.*s", (int)(n / 2) + 8, RUN);
         snprintf(paths[n] + strlen(paths[n]), 8, "%s", n % 2 ? ".json" : "");
@@ -258,8 +253,5 @@ static void without_memory(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(popular), cmocka_unit_test(alone),
-                                       cmocka_unit_test(pushed), cmocka_unit_test(failed),
-                                       cmocka_unit_test(without_memory)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return run_all_tests(set_up, tear_down);
 }

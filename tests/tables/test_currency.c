@@ -5,9 +5,8 @@
 #include "tables/currency.h"
 
 // 2.42 h at 0.08 EUR a minute are 11.616 EUR; published as $14.26.
-static void shipped(void **state)
+TEST(shipped)
 {
-    (void)state;
     struct currencies *c;
     struct err err = {0};
     int64_t usd;
@@ -36,9 +35,8 @@ static void shipped(void **state)
     currencies_close(NULL);
 }
 
-static void by_date(void **state)
+TEST(by_date)
 {
-    (void)state;
     const char *folder = folder_new();
     char own[600];
     struct currencies *c;
@@ -72,9 +70,8 @@ static void by_date(void **state)
     currencies_close(c);
 }
 
-static void malformed(void **state)
+TEST(malformed)
 {
-    (void)state;
     static const struct {
         const char *text, *error;
     } cases[] = {
@@ -108,14 +105,4 @@ static void malformed(void **state)
     struct err none = {0};
     assert_ok(currencies_read(&c, NULL, "/nonexistent/a.csv", &none), &none);
     currencies_close(c);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shipped),
-        cmocka_unit_test(by_date),
-        cmocka_unit_test(malformed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

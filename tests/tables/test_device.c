@@ -20,9 +20,8 @@ static struct devices *shipped(void)
     return devices;
 }
 
-static void one_device_has_many_names(void **state)
+TEST(one_device_has_many_names)
 {
-    (void)state;
     static const struct {
         const char *text, *name;
     } names[] = {
@@ -80,9 +79,8 @@ static void one_device_has_many_names(void **state)
 
 // A name covers forms and sizes of its board, never another model: the RTX 6000 of 2018 and the RTX
 // 6000 Ada of 2022 share only their name.
-static void a_name_covers_the_forms_of_its_board(void **state)
+TEST(a_name_covers_the_forms_of_its_board)
 {
-    (void)state;
     static const struct {
         const char *text, *names;
     } families[] = {
@@ -112,9 +110,8 @@ static void a_name_covers_the_forms_of_its_board(void **state)
     devices_close(devices);
 }
 
-static void peaks_are_the_data_sheets(void **state)
+TEST(peaks_are_the_data_sheets)
 {
-    (void)state;
     struct devices *devices = shipped();
     const struct device *h200 = device_find(devices, "NVIDIA H200");
     assert_int_equal(device_gflops(h200, "f32"), 67000);
@@ -134,9 +131,8 @@ static void peaks_are_the_data_sheets(void **state)
 }
 
 // Figures of data sheets and white papers, as they print them.
-static void figures_are_the_data_sheets(void **state)
+TEST(figures_are_the_data_sheets)
 {
-    (void)state;
     static const struct {
         const char *name;
         int units, memory_mib, memory_mbs, l2_kib, fp16_gflops, fp8_gflops, link_mbs;
@@ -194,9 +190,8 @@ static void figures_are_the_data_sheets(void **state)
 }
 
 // bf16 came with Ampere, fp8 with Ada and Hopper.
-static void old_gpus_lack_new_precisions(void **state)
+TEST(old_gpus_lack_new_precisions)
 {
-    (void)state;
     struct devices *devices = shipped();
     static const struct {
         const char *name;
@@ -225,9 +220,8 @@ static void old_gpus_lack_new_precisions(void **state)
     } while (0)
 
 // A slip in one column of the table shows in its relation to another one.
-static void the_shipped_tables_are_plausible(void **state)
+TEST(the_shipped_tables_are_plausible)
 {
-    (void)state;
     struct devices *devices = shipped();
     const struct device *d;
     size_t gpus = 0, processors = 0;
@@ -277,9 +271,8 @@ static void add_gpu(struct run *run, const char *name)
     assert_int_equal(text_set(&gpu->name, name, NULL), 0);
 }
 
-static void a_run_reaches_a_share(void **state)
+TEST(a_run_reaches_a_share)
 {
-    (void)state;
     struct run run = {0};
     setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
     peak_derive(&run);
@@ -306,9 +299,8 @@ static void a_run_reaches_a_share(void **state)
 }
 
 // 8192² × 512 differences in 2.56 ms, two instructions each, on 132 × 128 units at 1.98 GHz: 80 %.
-static void l1_reaches_a_share(void **state)
+TEST(l1_reaches_a_share)
 {
-    (void)state;
     struct run run = {0};
     setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
     run.l1_pairs_per_s = some_real(8192.0 * 8192 * 512 / 2.56e-3);
@@ -340,9 +332,8 @@ static void write_own(const char *text)
 }
 
 // A quarter of 188 multiprocessors, 120 fp32 and 480 fp16 TFLOP/s, and of 96 GiB at 1597 GB/s.
-static void a_part_has_its_share(void **state)
+TEST(a_part_has_its_share)
 {
-    (void)state;
     struct err err = {0};
     struct devices *devices = shipped();
     const struct device *d = device_find(devices, "PRO-6000-MIG-24GB");
@@ -387,9 +378,8 @@ static void a_part_has_its_share(void **state)
     devices_close(devices);
 }
 
-static void the_users_table_wins(void **state)
+TEST(the_users_table_wins)
 {
-    (void)state;
     struct err err = {0};
     struct devices *devices = NULL;
     write_own("name,aliases,fp32_tflops\nH100,my own;NVIDIA H100 80GB HBM3,60.5\n");
@@ -433,21 +423,4 @@ static void the_users_table_wins(void **state)
         if (!strstr(why.text, bad[i].error))
             fail_msg("'%s' has no '%s'", why.text, bad[i].error);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_device_has_many_names),
-        cmocka_unit_test(a_name_covers_the_forms_of_its_board),
-        cmocka_unit_test(peaks_are_the_data_sheets),
-        cmocka_unit_test(figures_are_the_data_sheets),
-        cmocka_unit_test(old_gpus_lack_new_precisions),
-        cmocka_unit_test(the_shipped_tables_are_plausible),
-        cmocka_unit_test(a_run_reaches_a_share),
-        cmocka_unit_test(l1_reaches_a_share),
-        cmocka_unit_test(a_part_has_its_share),
-        cmocka_unit_test(the_users_table_wins),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,9 +8,8 @@
 
 #define HEAD "provider,offer,discount_percent,credit,rate,currency,from,to\n"
 
-static void which_row(void **state)
+TEST(which_row)
 {
-    (void)state;
     struct rates *rates;
     struct err err = {0};
     const char *path = folder_put(folder_new(), "rates.csv",
@@ -42,9 +41,8 @@ static void which_row(void **state)
     rates_close(rates);
 }
 
-static void malformed(void **state)
+TEST(malformed)
 {
-    (void)state;
     static const struct {
         const char *text, *error;
     } cases[] = {
@@ -80,9 +78,8 @@ static void malformed(void **state)
     "provider,from,disk_rate,free_disk_gb,rules,rule_rate,free_rules,function_ms,function_rate,"   \
     "function_unit_ms,free_function_ms,fixed_server,source\n"
 
-static void by_the_clock(void **state)
+TEST(by_the_clock)
 {
-    (void)state;
     struct schedulings *table;
     struct err err = {0};
     assert_ok(schedulings_open(&table, SHARE "/scheduling.csv", "", &err), &err);
@@ -133,14 +130,4 @@ static void by_the_clock(void **state)
         if (!strstr(why.text, bad[i].error))
             fail_msg("%s: %s", bad[i].row, why.text);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(which_row),
-        cmocka_unit_test(malformed),
-        cmocka_unit_test(by_the_clock),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,9 +25,8 @@ static int opened(const char *text, struct err *err)
 
 // Nothing reaches more than its data sheet, nor less than a third of it: an L4 in fp32, which its
 // 72 W do not feed. A slip of a digit would show.
-static void the_shipped_rows_are_plausible(void **state)
+TEST(the_shipped_rows_are_plausible)
 {
-    (void)state;
     struct err err = {0};
     const struct reached_row *row;
     size_t rows = 0;
@@ -50,9 +49,8 @@ static void the_shipped_rows_are_plausible(void **state)
     devices_close(devices);
 }
 
-static void a_range_of_shares(void **state)
+TEST(a_range_of_shares)
 {
-    (void)state;
     struct err err = {0};
     struct reached_usual usual;
     // The L40S has 864 GB/s and no shipped row; the T4 320 GB/s; the shipped rows of NVIDIA's GPUs
@@ -78,9 +76,8 @@ static void a_range_of_shares(void **state)
     devices_close(devices);
 }
 
-static void faults_name_their_place(void **state)
+TEST(faults_name_their_place)
 {
-    (void)state;
     static const char head[] = "kind,device,operation,precision,rate,by,source,date\n";
     static const struct {
         const char *row, *error;
@@ -106,14 +103,4 @@ static void faults_name_their_place(void **state)
         if (!strstr(err.text, bad[i].error))
             fail_msg("'%s' has no '%s'", err.text, bad[i].error);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_shipped_rows_are_plausible),
-        cmocka_unit_test(a_range_of_shares),
-        cmocka_unit_test(faults_name_their_place),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,9 +36,8 @@ static void expect(const double *x, size_t n, const size_t *at, size_t count, si
     changes_release(&found);
 }
 
-static void test_the_nile(void **state)
+TEST(test_the_nile)
 {
-    (void)state;
     // Annual flow at Aswan, 1871 to 1970, in 10^8 m³: R's `Nile`, after Cobb (Biometrika 1978),
     // who and many since place one change after 1898, the 28th year.
     static const double nile[100] = {
@@ -53,9 +52,8 @@ static void test_the_nile(void **state)
     expect(nile, 100, dam, 1, 0);
 }
 
-static void test_published_epochs_with_a_slow_first(void **state)
+TEST(test_published_epochs_with_a_slow_first)
 {
-    (void)state;
     // Seconds per epoch of the MNIST CNN on a P100, published in 2017: the first is an outlier.
     static const double epochs[] = {8.561296939849854, 5.159795045852661, 5.157105922698975,
                                     5.156136989593506, 5.149126291275024, 5.148672342300415,
@@ -96,9 +94,8 @@ static double level_cost(const double *x, size_t from, size_t to)
     return least;
 }
 
-static void test_the_optimum_is_exact(void **state)
+TEST(test_the_optimum_is_exact)
 {
-    (void)state;
     enum { N = 12 };
     struct rng rng;
     rng_init(&rng, 8);
@@ -162,9 +159,8 @@ static double draw(struct rng *rng, enum noise kind, double before)
     return 0;
 }
 
-static void test_no_changes_in_noise(void **state)
+TEST(test_no_changes_in_noise)
 {
-    (void)state;
     static const char *const names[] = {"normal",    "exponential", "heavy", "spikes",
                                         "two modes", "coarse",      "alike"};
     static const size_t lengths[] = {12, 60, 300, 2000};
@@ -229,9 +225,8 @@ static double cooling(size_t i) // an exponential warm-up: no steps at all
     return 1 + exp(-(double)i / 30);
 }
 
-static void test_shapes_of_barrett(void **state)
+TEST(test_shapes_of_barrett)
 {
-    (void)state;
     enum { N = 500 };
     const size_t warm[] = {40, 100}, slow[] = {350};
     const size_t cycles[] = {50, 100, 150, 200, 250, 300, 350, 400, 450};
@@ -257,9 +252,8 @@ static void test_shapes_of_barrett(void **state)
 
 // ---- outliers ----
 
-static void test_outliers_are_no_changes(void **state)
+TEST(test_outliers_are_no_changes)
 {
-    (void)state;
     double x[40];
     for (size_t spike = 0; spike < 40; spike++) {
         for (int run = 1; run <= 2; run++) { // one slow step, or two on end
@@ -284,9 +278,8 @@ static void test_outliers_are_no_changes(void **state)
 
 // ---- odd inputs ----
 
-static void test_units_and_direction_do_not_matter(void **state)
+TEST(test_units_and_direction_do_not_matter)
 {
-    (void)state;
     enum { N = 300 };
     double x[N], y[N];
     make_shape(x, N, 1, warm_up);
@@ -305,9 +298,8 @@ static void test_units_and_direction_do_not_matter(void **state)
     expect(y, N, back, 2, 2);
 }
 
-static void test_without_noise(void **state)
+TEST(test_without_noise)
 {
-    (void)state;
     double x[60] = {0};
     struct changes found = find(x, 60);
     assert_int_equal(found.count, 0);
@@ -336,9 +328,8 @@ static void test_without_noise(void **state)
     changes_release(&found);
 }
 
-static void test_refuses(void **state)
+TEST(test_refuses)
 {
-    (void)state;
     const double bad[] = {1, 2, 3, 4, 5, 6, (double)NAN};
     struct changes found;
     struct err err = {0};
@@ -353,9 +344,8 @@ static void test_refuses(void **state)
 }
 
 // Shapes that are hard on pruning; in quadratic time this would take minutes.
-static void test_a_hundred_thousand_steps(void **state)
+TEST(test_a_hundred_thousand_steps)
 {
-    (void)state;
     enum { N = 100000 };
     double *x = malloc(N * sizeof *x);
     assert_non_null(x);
@@ -386,9 +376,8 @@ static void test_a_hundred_thousand_steps(void **state)
 }
 
 // A ramp has no level to find; what counts is that it ends.
-static void test_ramps_end(void **state)
+TEST(test_ramps_end)
 {
-    (void)state;
     enum { N = 100000 };
     double *x = malloc(N * sizeof *x);
     assert_non_null(x);
@@ -405,22 +394,4 @@ static void test_ramps_end(void **state)
         changes_release(&found);
     }
     free(x);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ramps_end),
-        cmocka_unit_test(test_the_nile),
-        cmocka_unit_test(test_published_epochs_with_a_slow_first),
-        cmocka_unit_test(test_the_optimum_is_exact),
-        cmocka_unit_test(test_no_changes_in_noise),
-        cmocka_unit_test(test_shapes_of_barrett),
-        cmocka_unit_test(test_outliers_are_no_changes),
-        cmocka_unit_test(test_units_and_direction_do_not_matter),
-        cmocka_unit_test(test_without_noise),
-        cmocka_unit_test(test_refuses),
-        cmocka_unit_test(test_a_hundred_thousand_steps),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,9 +19,8 @@ static void assert_means(int64_t count, double first, double last, double within
 
 // Of the numbers 1 ... n the mean of the first tenth is (n / 10 + 1) / 2, that of the last n less
 // as much as the first is above 1.
-static void test_tenths(void **state)
+TEST(test_tenths)
 {
-    (void)state;
     assert_means(1, 1, 1, 0);
     assert_means(10, 1, 10, 0);
     assert_means(11, 1.5, 10.5, 0); // a tenth is two
@@ -29,29 +28,17 @@ static void test_tenths(void **state)
     assert_means(1000, 50.5, 950.5, 1e-9);
 }
 
-static void test_long_runs_are_merged(void **state)
+TEST(test_long_runs_are_merged)
 {
-    (void)state;
     assert_means(LOSSES_MAX, 52, LOSSES_MAX - 51, 1);
     for (int64_t n = LOSSES_MAX + 1; n < 100000; n = n * 3 / 2)
         assert_means(n, (double)n / 20, (double)n * 19 / 20, (double)n / 400 + 2);
     assert_means(1000000, 50000, 950000, 2500);
 }
 
-static void test_none(void **state)
+TEST(test_none)
 {
-    (void)state;
     struct losses losses = {0};
     assert_false(losses_first(&losses).known);
     assert_false(losses_last(&losses).known);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tenths),
-        cmocka_unit_test(test_long_runs_are_merged),
-        cmocka_unit_test(test_none),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -57,9 +57,8 @@ static int64_t sum(const struct run_phases *p)
 }
 
 // From the start on the phases are exclusive and their sum is the wall time, to the nanosecond.
-static void phases_add_up(void **state)
+TEST(phases_add_up)
 {
-    (void)state;
     int64_t start_ns = clock_now_ns();
     struct err err = {0};
     struct meter *meter;
@@ -96,9 +95,8 @@ static void phases_add_up(void **state)
 }
 
 // A minute of decoding before the command starts is its load, and part of its time.
-static void what_came_before_counts(void **state)
+TEST(what_came_before_counts)
 {
-    (void)state;
     const int64_t minute_ns = INT64_C(60000) * MS;
     struct err err = {0};
     struct meter *meter;
@@ -118,9 +116,8 @@ static void what_came_before_counts(void **state)
 }
 
 // 2,000 steps of a millisecond, 10 evaluations of 20 ms, seen for a twentieth.
-static void the_whole_is_projected(void **state)
+TEST(the_whole_is_projected)
 {
-    (void)state;
     struct err err = {0};
     struct run run = {0};
     struct meter *meter =
@@ -143,9 +140,8 @@ static void the_whole_is_projected(void **state)
 }
 
 // Each stage has its own time of a step, and both belong to the whole.
-static void stages_are_told_apart(void **state)
+TEST(stages_are_told_apart)
 {
-    (void)state;
     struct err err = {0};
     struct run run = {0};
     const struct meter_plan plan = {.stage_steps = {1000, 500}, .stages = 2};
@@ -171,9 +167,8 @@ static void stages_are_told_apart(void **state)
 }
 
 // A first step that took long (kernels are chosen then) does not make a short stage the main one.
-static void the_main_stage_is_that_of_most_time(void **state)
+TEST(the_main_stage_is_that_of_most_time)
 {
-    (void)state;
     struct err err = {0};
     struct run run = {0};
     struct meter *meter = begin(&(struct meter_plan){.stage_steps = {1000, 500}, .stages = 2});
@@ -193,9 +188,8 @@ static void the_main_stage_is_that_of_most_time(void **state)
 
 // Steps are told with the next one, which may take long: their time is when they ended. What
 // another clock says is not believed.
-static void what_is_told_late_has_its_own_time(void **state)
+TEST(what_is_told_late_has_its_own_time)
 {
-    (void)state;
     struct err err = {0};
     struct run run = {0};
     struct meter *meter;
@@ -224,9 +218,8 @@ static void what_is_told_late_has_its_own_time(void **state)
 }
 
 // More than the whole may be made, to know its time better.
-static void more_than_the_whole(void **state)
+TEST(more_than_the_whole)
 {
-    (void)state;
     struct err err = {0};
     struct run run = {0};
     struct meter *meter = begin(&(struct meter_plan){.stage_steps = {4}, .stages = 1});
@@ -253,9 +246,8 @@ static void more_than_the_whole(void **state)
 }
 
 // All steps are done and the program does not end: what it has taken is more than was projected.
-static void the_end_comes_late(void **state)
+TEST(the_end_comes_late)
 {
-    (void)state;
     struct err err = {0};
     struct run run = {0};
     struct meter *meter = begin(&(struct meter_plan){
@@ -272,9 +264,8 @@ static void the_end_comes_late(void **state)
 }
 
 // A sample ends when it is known well enough, or at its time.
-static void it_stops(void **state)
+TEST(it_stops)
 {
-    (void)state;
     struct meter *meter = begin(
         &(struct meter_plan){.stage_steps = {100000}, .stages = 1, .within = 0.5, .max_s = 20});
     int64_t start_ns = clock_now_ns();
@@ -299,9 +290,8 @@ static void it_stops(void **state)
 }
 
 // A command comes to its last stage when it comes: half of the time is no end of the first.
-static void a_stage_that_is_not_ours_to_leave(void **state)
+TEST(a_stage_that_is_not_ours_to_leave)
 {
-    (void)state;
     struct meter_plan plan = {
         .stage_steps = {1000, 500}, .stages = 2, .within = 0.5, .max_s = 0.4, .follows = true};
     struct meter *meter = begin(&plan);
@@ -321,9 +311,8 @@ static void a_stage_that_is_not_ours_to_leave(void **state)
 }
 
 // What was projected on the way is held against what it took.
-static void a_finished_run_judges_its_projections(void **state)
+TEST(a_finished_run_judges_its_projections)
 {
-    (void)state;
     struct err err = {0};
     struct run run = {0};
     struct meter *meter = begin(&(struct meter_plan){.stage_steps = {3000}, .stages = 1});
@@ -349,9 +338,8 @@ static void a_finished_run_judges_its_projections(void **state)
 
 // The step time grows by a thousandth of 10 ms with each step. After 500 of 5,000 steps: it goes on
 // (175 s), or stays as it is (5.6 + 4,500 x 15 ms). Both are in the interval.
-static void a_growing_step_time_is_continued(void **state)
+TEST(a_growing_step_time_is_continued)
 {
-    (void)state;
     struct err err = {0};
     struct run run = {0};
     struct meter *meter;
@@ -378,9 +366,8 @@ static void a_growing_step_time_is_continued(void **state)
 }
 
 // What was counted turns out to be loading: 5 s of it, then 10 steps of 1 s from there on.
-static void a_restart_forgets(void **state)
+TEST(a_restart_forgets)
 {
-    (void)state;
     struct err err = {0};
     struct run run = {0};
     struct meter *meter;
@@ -412,9 +399,8 @@ static void a_restart_forgets(void **state)
 }
 
 // A sample speaks of another start than its own; a run that goes on knows its start.
-static void another_start_may_take_longer(void **state)
+TEST(another_start_may_take_longer)
 {
-    (void)state;
     struct err err = {0};
     double low_s[2], high_s[2];
     for (int i = 0; i < 2; i++) {
@@ -444,9 +430,8 @@ static void another_start_may_take_longer(void **state)
 }
 
 // A part that was not seen may add a share of what is left; a number of parts may be off.
-static void doubts_widen_the_interval(void **state)
+TEST(doubts_widen_the_interval)
 {
-    (void)state;
     struct err err = {0};
     double low_s[3], high_s[3];
     for (int i = 0; i < 3; i++) {
@@ -485,9 +470,8 @@ static void doubts_widen_the_interval(void **state)
 
 // 80 of 9,390 steps, none faster than 380 ms, far apart: what is left takes 59 min at least, less
 // the drift that a machine may have (2 %).
-static void no_interval_is_impossible(void **state)
+TEST(no_interval_is_impossible)
 {
-    (void)state;
     struct err err = {0};
     struct run run = {0};
     struct meter *meter;
@@ -511,10 +495,9 @@ static void no_interval_is_impossible(void **state)
 
 // The loop takes less than 0.2 % of the time, and its windows tell a machine's speed.
 // Of a few tries, since a program beside the test can only make a loop longer.
-static void calibration_is_cheap(void **state)
+TEST(calibration_is_cheap)
 {
     double share = 1;
-    (void)state;
     for (int tries = 0; tries < 5 && share >= 0.002; tries++) {
         struct err err = {0};
         struct run run = {0};
@@ -530,28 +513,4 @@ static void calibration_is_cheap(void **state)
         meter_free(meter);
     }
     assert_true(share < 0.002);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(phases_add_up),
-        cmocka_unit_test(what_came_before_counts),
-        cmocka_unit_test(the_whole_is_projected),
-        cmocka_unit_test(stages_are_told_apart),
-        cmocka_unit_test(the_main_stage_is_that_of_most_time),
-        cmocka_unit_test(more_than_the_whole),
-        cmocka_unit_test(what_is_told_late_has_its_own_time),
-        cmocka_unit_test(the_end_comes_late),
-        cmocka_unit_test(it_stops),
-        cmocka_unit_test(a_stage_that_is_not_ours_to_leave),
-        cmocka_unit_test(a_finished_run_judges_its_projections),
-        cmocka_unit_test(calibration_is_cheap),
-        cmocka_unit_test(a_growing_step_time_is_continued),
-        cmocka_unit_test(a_restart_forgets),
-        cmocka_unit_test(doubts_widen_the_interval),
-        cmocka_unit_test(no_interval_is_impossible),
-        cmocka_unit_test(another_start_may_take_longer),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,9 +43,8 @@ static struct steady judge(void)
     return out;
 }
 
-static void a_flat_one(void **state)
+TEST(a_flat_one)
 {
-    (void)state;
     begin(1);
     add(2000, 10, 0.02);
     struct steady s = judge();
@@ -64,9 +63,8 @@ static void a_flat_one(void **state)
     end();
 }
 
-static void a_warm_up(void **state)
+TEST(a_warm_up)
 {
-    (void)state;
     begin(2);
     add(100, 30, 0.02);
     add(1000, 10, 0.02);
@@ -78,9 +76,8 @@ static void a_warm_up(void **state)
     end();
 }
 
-static void a_slow_down(void **state)
+TEST(a_slow_down)
 {
-    (void)state;
     begin(3);
     add(1000, 10, 0.02);
     add(600, 13, 0.02);
@@ -96,9 +93,8 @@ static void a_slow_down(void **state)
 
 // Fifteen slow steps at the end of a thousand take half of the time, and prove little; five hundred
 // prove more, and a slow beginning is soon forgotten.
-static void a_new_level_is_not_trusted_at_once(void **state)
+TEST(a_new_level_is_not_trusted_at_once)
 {
-    (void)state;
     begin(10);
     add(1000, 5, 0.02);
     add(15, 352, 0.02);
@@ -117,9 +113,8 @@ static void a_new_level_is_not_trusted_at_once(void **state)
 }
 
 // It goes up and down for long stretches: whatever is said about the next one is a guess.
-static void one_that_never_settles(void **state)
+TEST(one_that_never_settles)
 {
-    (void)state;
     begin(4);
     for (int i = 0; i < 6; i++)
         add(200, i % 2 ? 20 : 10, 0.02);
@@ -135,9 +130,8 @@ static void one_that_never_settles(void **state)
 }
 
 // A neighbour's half minute in a long run is no change of the program; the mean pays for it.
-static void a_disturbance_that_passes(void **state)
+TEST(a_disturbance_that_passes)
 {
-    (void)state;
     begin(5);
     add(1000, 10, 0.02);
     add(100, 15, 0.02);
@@ -149,9 +143,8 @@ static void a_disturbance_that_passes(void **state)
     end();
 }
 
-static void single_slow_steps_are_outliers(void **state)
+TEST(single_slow_steps_are_outliers)
 {
-    (void)state;
     begin(6);
     for (int i = 0; i < 20; i++) {
         add(99, 10, 0.01);
@@ -171,9 +164,8 @@ static void single_slow_steps_are_outliers(void **state)
 
 // The machine got slower by a fifth half-way, and the calibration loop saw it: not the program's
 // doing. Without the loop it would look like a slow-down.
-static void drift_is_not_the_programs(void **state)
+TEST(drift_is_not_the_programs)
 {
-    (void)state;
     begin(7);
     add(1000, 10, 0.01);
     add(1000, 12, 0.01);
@@ -188,9 +180,8 @@ static void drift_is_not_the_programs(void **state)
 }
 
 // Steps on a GPU do not get slower with the processor.
-static void what_does_not_follow_the_machine_is_left_alone(void **state)
+TEST(what_does_not_follow_the_machine_is_left_alone)
 {
-    (void)state;
     begin(8);
     add(2000, 10, 0.005);
     for (int s = 0; s < 20; s++) {
@@ -205,9 +196,8 @@ static void what_does_not_follow_the_machine_is_left_alone(void **state)
     end();
 }
 
-static void few_steps_say_so(void **state)
+TEST(few_steps_say_so)
 {
-    (void)state;
     begin(8);
     add(1, 50, 0);
     assert_int_equal(judge().kind, STEADY_SHORT);
@@ -223,9 +213,8 @@ static void few_steps_say_so(void **state)
 // Memory is bounded, and nothing of the time is lost.
 // Keras with verbose=2 reports an epoch at a time; the first one compiles. 250 steps in 9 s, then
 // 250 in 2.5 s: 10 ms a step from here on.
-static void the_first_of_two_reports_is_left_out(void **state)
+TEST(the_first_of_two_reports_is_left_out)
 {
-    (void)state;
     begin(9);
     series_add(&series, 9000000000, 9000000000, 250);
     series_add(&series, 11500000000, 2500000000, 250);
@@ -237,9 +226,8 @@ static void the_first_of_two_reports_is_left_out(void **state)
     end();
 }
 
-static void long_ones_are_merged(void **state)
+TEST(long_ones_are_merged)
 {
-    (void)state;
     begin(9);
     add(100000, 1, 0.05);
     assert_int_equal(series.steps, 100000);
@@ -261,9 +249,8 @@ static double wander(double *level, double white, double walk)
 
 // Of many series, in how many does the interval around the mean hold the mean of the ten times as
 // long stretch that follows? Asked are 95 of 100; the noise is of kinds that real machines show.
-static void the_interval_holds_the_future(void **state)
+TEST(the_interval_holds_the_future)
 {
-    (void)state;
     const struct {
         double white, walk;
     } kinds[] = {{0.05, 0}, {0.3, 0}, {0.02, 0.0005}, {0.02, 0.002}};
@@ -292,9 +279,8 @@ static void the_interval_holds_the_future(void **state)
 
 // A GPU is asked after a step, two, four, and then every hundred: what an entry weighs is its
 // steps.
-static void reports_of_many_steps(void **state)
+TEST(reports_of_many_steps)
 {
-    (void)state;
     struct run_steady out = {0};
     struct err err = {0};
     begin(3);
@@ -319,9 +305,8 @@ static void reports_of_many_steps(void **state)
 }
 
 // Sequence lengths that grow, evenly or in stairs, from 10 to 13 ms: 3 of a mean of 11.5.
-static void growing_steps_are_unsteady(void **state)
+TEST(growing_steps_are_unsteady)
 {
-    (void)state;
     for (int stairs = 0; stairs < 2; stairs++) {
         begin(20);
         for (int i = 0; i < 600; i++)
@@ -336,9 +321,8 @@ static void growing_steps_are_unsteady(void **state)
 
 // A GPT on an H200 whose sequences grow: 19.6 ms by the host, then 3.6 ms more with each 100 steps.
 // After 992 steps it takes 36 ms (measured 2026-11-16: 24.2 ms on average).
-static void growing_after_a_flat_beginning(void **state)
+TEST(growing_after_a_flat_beginning)
 {
-    (void)state;
     begin(21);
     for (int i = 0; i < 992; i++)
         add(1, fmax(19.6, 3.6 * (1 + i / 100)), 0.03);
@@ -351,9 +335,8 @@ static void growing_after_a_flat_beginning(void **state)
 }
 
 // Random sequence lengths, from 5 to 20 ms, are steady; so is a machine that wanders a little.
-static void random_lengths_are_steady(void **state)
+TEST(random_lengths_are_steady)
 {
-    (void)state;
     int changes = 0;
     for (uint64_t seed = 0; seed < 200; seed++) {
         begin(3000 + seed);
@@ -366,9 +349,8 @@ static void random_lengths_are_steady(void **state)
 }
 
 // A sixth of the training at 10 ms, then 14: another level may follow.
-static void a_slower_level_may_be_followed_by_another(void **state)
+TEST(a_slower_level_may_be_followed_by_another)
 {
-    (void)state;
     begin(21);
     add(300, 10, 0.02);
     add(200, 14, 0.02);
@@ -376,29 +358,4 @@ static void a_slower_level_may_be_followed_by_another(void **state)
     assert_true(s.changes);
     assert_true(s.mean_ns * (1 + 1.96 * s.relative_error) > 14e6);
     end();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_flat_one),
-        cmocka_unit_test(a_warm_up),
-        cmocka_unit_test(a_slow_down),
-        cmocka_unit_test(a_new_level_is_not_trusted_at_once),
-        cmocka_unit_test(one_that_never_settles),
-        cmocka_unit_test(a_disturbance_that_passes),
-        cmocka_unit_test(single_slow_steps_are_outliers),
-        cmocka_unit_test(drift_is_not_the_programs),
-        cmocka_unit_test(what_does_not_follow_the_machine_is_left_alone),
-        cmocka_unit_test(few_steps_say_so),
-        cmocka_unit_test(the_first_of_two_reports_is_left_out),
-        cmocka_unit_test(long_ones_are_merged),
-        cmocka_unit_test(the_interval_holds_the_future),
-        cmocka_unit_test(reports_of_many_steps),
-        cmocka_unit_test(growing_steps_are_unsteady),
-        cmocka_unit_test(growing_after_a_flat_beginning),
-        cmocka_unit_test(random_lengths_are_steady),
-        cmocka_unit_test(a_slower_level_may_be_followed_by_another),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -131,9 +131,8 @@ static struct times train(const struct data_pair *data, int64_t each_step_ns)
     return times;
 }
 
-static void test_waits_for_photos(void **state)
+TEST(test_waits_for_photos)
 {
-    (void)state;
     struct data_pair photos = {0};
     struct err err = {0};
     make_photos("photos", 24);
@@ -154,9 +153,8 @@ static void test_waits_for_photos(void **state)
     data_release(&photos);
 }
 
-static void test_memory_is_there(void **state)
+TEST(test_memory_is_there)
 {
-    (void)state;
     struct data_pair digits = {0};
     struct err err = {0};
     const struct data_options options = {.seed = 1, .made_train = 160, .made_test = 8};
@@ -170,9 +168,5 @@ static void test_memory_is_there(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_waits_for_photos),
-        cmocka_unit_test(test_memory_is_there),
-    };
-    return cmocka_run_group_tests(tests, files_begin, files_end);
+    return run_all_tests(files_begin, files_end);
 }

@@ -47,9 +47,8 @@ static struct estimate combine(const struct estimate *sources, size_t count,
     return out;
 }
 
-static void sources_are_combined(void **state)
+TEST(sources_are_combined)
 {
-    (void)state;
     double weights[ESTIMATE_SOURCES];
     struct estimate two[] = {made(4, 0.3, 0.3, PLAIN), made(9, 0.3, 0.3, PLAIN)};
     struct estimate e = combine(two, 2, weights);
@@ -82,9 +81,8 @@ static void sources_are_combined(void **state)
     NEAR(weights[0], 1);
 }
 
-static void a_combined_estimate_has_its_own_kind(void **state)
+TEST(a_combined_estimate_has_its_own_kind)
 {
-    (void)state;
     double weights[ESTIMATE_SOURCES];
     struct estimate two[] = {made(4, 0.7, 0.7, PLAIN), made(4, 0.7, 0.7, PLAIN)};
     assert_int_equal(two[0].kind, ESTIMATE_ROUGH); // exp(0.7) = 2.01
@@ -93,9 +91,8 @@ static void a_combined_estimate_has_its_own_kind(void **state)
     assert_int_equal(combine(two, 2, weights).kind, ESTIMATE_ROUGH);
 }
 
-static void without_the_constant_the_first_counts(void **state)
+TEST(without_the_constant_the_first_counts)
 {
-    (void)state;
     double weights[ESTIMATE_SOURCES];
     struct estimate two[] = {made(4, 0.3, 0.3, PLAIN), made(9, 0.3, 0.3, PLAIN)}, out;
     estimate_combine(&bare, two, 2, weights, &out);
@@ -108,9 +105,8 @@ static void without_the_constant_the_first_counts(void **state)
     assert_true(out.time_s == 0 && out.high_s == 0);
 }
 
-static void reference_runs_correct(void **state)
+TEST(reference_runs_correct)
 {
-    (void)state;
     struct estimate_calibration one = {1, log(1.21)}, three = {3, log(1.21)};
     struct estimate e = made(2, log(1.5), log(1.5), PLAIN);
     assert_true(estimate_calibrate(&tables, &one, &e));
@@ -131,9 +127,8 @@ static void reference_runs_correct(void **state)
     NEAR(log(e.high_s / 2.2), hypot(log(1.2), 0.2));
 }
 
-static void reference_runs_do_not_apply(void **state)
+TEST(reference_runs_do_not_apply)
 {
-    (void)state;
     const struct estimate_calibration one = {1, 0.2}, none = {0, 0}, nan = {1, (double)NAN};
     struct estimate plain = made(2, 0.4, 0.4, PLAIN), e = plain;
     assert_false(estimate_calibrate(&tables, &none, &e));
@@ -171,9 +166,8 @@ static double learn(size_t count, ...)
 }
 
 // The table counts as 20 errors: 20 · share(s) + own errors up to s must reach 0.9 · (20 + n).
-static void intervals_learn(void **state)
+TEST(intervals_learn)
 {
-    (void)state;
     NEAR(learn(0), 1);
     NEAR(learn(1, 0.1), 0.99);       // share 0.895
     NEAR(learn(10, 0.1, 0.1), 0.9);  // 0.85
@@ -188,9 +182,8 @@ static void intervals_learn(void **state)
     assert_true(learn(2, -1.0, 0.1) == 1);
 }
 
-static void intervals_stretch(void **state)
+TEST(intervals_stretch)
 {
-    (void)state;
     struct estimate e = made(2, 0.1, 0.3, PLAIN);
     estimate_stretch(&e, 2);
     NEAR(e.time_s, 2);
@@ -201,18 +194,4 @@ static void intervals_stretch(void **state)
     e = made(2, 0.1, 0.3, PLAIN);
     estimate_stretch(&e, (double)NAN);
     NEAR(e.high_s, 2 * exp(0.3));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sources_are_combined),
-        cmocka_unit_test(a_combined_estimate_has_its_own_kind),
-        cmocka_unit_test(without_the_constant_the_first_counts),
-        cmocka_unit_test(reference_runs_correct),
-        cmocka_unit_test(reference_runs_do_not_apply),
-        cmocka_unit_test(intervals_learn),
-        cmocka_unit_test(intervals_stretch),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

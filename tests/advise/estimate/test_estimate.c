@@ -141,9 +141,8 @@ static struct estimate made(const struct setting *s)
     return e;
 }
 
-static void no_trace(void **state)
+TEST(no_trace)
 {
-    (void)state;
     struct setting s;
     set(&s, 0.95);
     struct estimate e = made(&s);
@@ -174,9 +173,8 @@ static void no_trace(void **state)
     assert_string_equal(words, "rough ×3.0");
 }
 
-static void the_runs_interval_widens_it(void **state)
+TEST(the_runs_interval_widens_it)
 {
-    (void)state;
     struct setting s;
     set(&s, 0.95);
     s.time = (struct estimate_time){8, 8 * exp(-0.196), 8 * exp(0.196)}; // 90 %: ± 0.1645
@@ -186,9 +184,8 @@ static void the_runs_interval_widens_it(void **state)
 }
 
 // The square root of 0.25 (fp16) and 3.5 / 12 (fp32, tf32), and half their distance on top.
-static void an_unknown_precision(void **state)
+TEST(an_unknown_precision)
 {
-    (void)state;
     struct setting s;
     set(&s, 0.95);
     s.run.precision = NULL;
@@ -209,9 +206,8 @@ static void trace(struct setting *s, struct run_work *work, double busy, double 
     s->run.account.work.count = 2;
 }
 
-static void with_a_trace(void **state)
+TEST(with_a_trace)
 {
-    (void)state;
     struct setting s;
     struct run_work work[2];
     set(&s, -1);
@@ -247,9 +243,8 @@ static void with_a_trace(void **state)
     NEAR(e.high_s / e.time_s, 1.1);
 }
 
-static void a_share_with_a_trace(void **state)
+TEST(a_share_with_a_trace)
 {
-    (void)state;
     struct setting s;
     struct run_work work[2];
     set(&s, -1);
@@ -266,9 +261,8 @@ static void a_share_with_a_trace(void **state)
     NEAR(made(&s).time_s, 8 * 1.375);
 }
 
-static void the_host_takes_its_time(void **state)
+TEST(the_host_takes_its_time)
 {
-    (void)state;
     struct setting s;
     struct run_work work[2];
     set(&s, -1);
@@ -287,9 +281,8 @@ static void the_host_takes_its_time(void **state)
     NEAR(made(&s).time_s, 16);
 }
 
-static void other_vendors_and_processors_are_rough(void **state)
+TEST(other_vendors_and_processors_are_rough)
 {
-    (void)state;
     struct setting s;
     set(&s, 0.95);
     s.b.vendor = "amd";
@@ -322,9 +315,8 @@ static void other_vendors_and_processors_are_rough(void **state)
 }
 
 // Nothing that a CPU shows tells what a GPU waits for: the least is told, and why.
-static void from_a_cpu_to_a_gpu_the_least_is_told(void **state)
+TEST(from_a_cpu_to_a_gpu_the_least_is_told)
 {
-    (void)state;
     struct setting s;
     struct device cpu = processor();
     struct run_library packages[] = {{.name = "torch", .version = "2.11.0"}, {.name = "jax"}};
@@ -382,9 +374,8 @@ static void from_a_cpu_to_a_gpu_the_least_is_told(void **state)
 }
 
 // Other programs used the CPUs: the run's threads lie between those used and all that there are.
-static void a_noisy_run_widens_or_refuses(void **state)
+TEST(a_noisy_run_widens_or_refuses)
 {
-    (void)state;
     struct setting s;
     struct device cpu = processor();
     set(&s, -1);
@@ -403,9 +394,8 @@ static void a_noisy_run_widens_or_refuses(void **state)
 
 // Without a trace the formula counts on the GPU at its clock: half the clock takes twice as long,
 // but for the memory, whose copies were measured at the same rate.
-static void the_same_gpu_at_another_clock(void **state)
+TEST(the_same_gpu_at_another_clock)
 {
-    (void)state;
     struct setting s;
     static const struct machine_rate copy = {
         .device = "gpu 0", .operation = "copy", .per_s = {true, 1e11}};
@@ -425,9 +415,8 @@ static void the_same_gpu_at_another_clock(void **state)
 
 // A step of fare's own nets: 1 ms, of which 2 GFLOP at 10 TFLOP/s take 0.2 and 50 MB at 500 GB/s
 // 0.1; the rest follows 50 units · 1 GHz. There: 80 TFLOP/s, 1000 GB/s, 200.
-static void a_net_with_counted_work(void **state)
+TEST(a_net_with_counted_work)
 {
-    (void)state;
     struct setting s;
     set(&s, 0.95);
     s.run.framework = "fare";
@@ -451,9 +440,8 @@ static void a_net_with_counted_work(void **state)
 }
 
 // l1: a tenth of the pass calculates, the rest is copied over a bus of twice the rate.
-static void an_l1_pass_waits_for_the_bus(void **state)
+TEST(an_l1_pass_waits_for_the_bus)
 {
-    (void)state;
     struct setting s;
     set(&s, 0.95);
     s.run.step_ms = some_real(10);
@@ -467,9 +455,8 @@ static void an_l1_pass_waits_for_the_bus(void **state)
 
 // A quarter of the GPU's time takes four times as long as all of it, or no longer if the others
 // that share it are idle.
-static void a_share_of_a_gpu(void **state)
+TEST(a_share_of_a_gpu)
 {
-    (void)state;
     struct setting s;
     set(&s, 0.95);
     s.to.share = 0.25; // of 8 · 2 / 8 s
@@ -524,9 +511,8 @@ static void a_share_of_a_gpu(void **state)
 }
 
 // Four virtual CPUs of 8 GFLOP/s each, where those here have 32.
-static void an_unknown_processor(void **state)
+TEST(an_unknown_processor)
 {
-    (void)state;
     struct setting s;
     struct device cpu = processor();
     struct buf words = {0};
@@ -565,9 +551,8 @@ static void an_unknown_processor(void **state)
     assert_string_equal(made(&s).reason, "no GPU");
 }
 
-static void several_gpus(void **state)
+TEST(several_gpus)
 {
-    (void)state;
     struct setting s;
     set(&s, 0.95);
     s.to.gpus = 4;
@@ -605,9 +590,8 @@ static void several_gpus(void **state)
 
 // 1e9 parameters on two GPUs at 10 GB/s, half of which they reach: 2 · 1/2 · 4e9 / 5e9 = 0.8 s, a
 // quarter of it never hidden.
-static void a_ring_over_pcie(void **state)
+TEST(a_ring_over_pcie)
 {
-    (void)state;
     struct device gpu = old_gpu();
     struct estimate_efficiency two;
     struct estimate_place pair = {.device = &gpu, .gpus = 2};
@@ -651,9 +635,8 @@ static void a_ring_over_pcie(void **state)
     assert_string_equal(two.link, "Infinity Fabric");
 }
 
-static void what_more_gpus_do_not_help(void **state)
+TEST(what_more_gpus_do_not_help)
 {
-    (void)state;
     struct setting s;
     set(&s, 0.3);
     s.to.device = s.from.device = &s.b;
@@ -671,9 +654,8 @@ static void what_more_gpus_do_not_help(void **state)
     assert_int_equal(made(&s).kind, ESTIMATE_ROUGH);
 }
 
-static void several_in_words(void **state)
+TEST(several_in_words)
 {
-    (void)state;
     struct setting s;
     struct buf text = {0};
     set(&s, 0.95);
@@ -705,9 +687,8 @@ static void several_in_words(void **state)
     buf_release(&text);
 }
 
-static void what_would_not_work(void **state)
+TEST(what_would_not_work)
 {
-    (void)state;
     struct setting s;
     set(&s, 0.95);
     s.run.use.gpu_memory_peak_bytes = some_int(INT64_C(24) << 30);
@@ -737,9 +718,8 @@ static void what_would_not_work(void **state)
     assert_string_equal(made(&s).why, "trains in bf16, which the old does not have");
 }
 
-static void nonsense_is_unknown(void **state)
+TEST(nonsense_is_unknown)
 {
-    (void)state;
     static const size_t needed[] = {
         offsetof(struct device, units), offsetof(struct device, boost_mhz),
         offsetof(struct device, memory_mbs), offsetof(struct device, fp32_gflops)};
@@ -812,9 +792,8 @@ static void nonsense_is_unknown(void **state)
     assert_int_equal(made(&s).kind, ESTIMATE_UNKNOWN);
 }
 
-static void the_place_of_a_run(void **state)
+TEST(the_place_of_a_run)
 {
-    (void)state;
     struct run run = {.machine = {.cpu = "AMD EPYC 7763 64-Core Processor",
                                   .usable_cpus = some_real(8),
                                   .thread_ops_per_s = some_real(3e9)}};
@@ -848,32 +827,4 @@ static void the_place_of_a_run(void **state)
     run.use.gpus = some_int(0); // it has GPUs and used none
     assert_string_equal(estimate_place_of(&run, devices).device->name, "EPYC 7763");
     devices_close(devices);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_trace),
-        cmocka_unit_test(the_runs_interval_widens_it),
-        cmocka_unit_test(an_unknown_precision),
-        cmocka_unit_test(with_a_trace),
-        cmocka_unit_test(a_share_with_a_trace),
-        cmocka_unit_test(the_host_takes_its_time),
-        cmocka_unit_test(other_vendors_and_processors_are_rough),
-        cmocka_unit_test(from_a_cpu_to_a_gpu_the_least_is_told),
-        cmocka_unit_test(a_noisy_run_widens_or_refuses),
-        cmocka_unit_test(the_same_gpu_at_another_clock),
-        cmocka_unit_test(a_net_with_counted_work),
-        cmocka_unit_test(an_l1_pass_waits_for_the_bus),
-        cmocka_unit_test(a_share_of_a_gpu),
-        cmocka_unit_test(an_unknown_processor),
-        cmocka_unit_test(several_gpus),
-        cmocka_unit_test(a_ring_over_pcie),
-        cmocka_unit_test(what_more_gpus_do_not_help),
-        cmocka_unit_test(several_in_words),
-        cmocka_unit_test(what_would_not_work),
-        cmocka_unit_test(nonsense_is_unknown),
-        cmocka_unit_test(the_place_of_a_run),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

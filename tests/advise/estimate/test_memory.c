@@ -29,11 +29,10 @@ static enum estimate_fit on(const struct run *run, const struct device *from, in
     return estimate_memory(run, &here, &there, why);
 }
 
-static void what_fits_is_not_refused(void **state)
+TEST(what_fits_is_not_refused)
 {
     char why[200];
     struct run run = {.framework = "command"};
-    (void)state;
     static const struct {
         double needs; // GiB in use
         enum estimate_fit fit;
@@ -53,11 +52,10 @@ static void what_fits_is_not_refused(void **state)
     assert_int_equal(on(&run, &h100, 1, &a4000, 1, why), ESTIMATE_FITS_NOT);
 }
 
-static void unknown_is_said(void **state)
+TEST(unknown_is_said)
 {
     char why[200];
     struct run run = {.framework = "command"};
-    (void)state;
     assert_int_equal(on(&run, NULL, 0, &a4000, 1, why), ESTIMATE_FIT_UNKNOWN);
     assert_string_equal(why, "unknown: the run was on a CPU, and the RTXA4000 has 16 GiB");
     // What ran on an H100 needs at most what it has.
@@ -73,12 +71,11 @@ static void unknown_is_said(void **state)
     assert_int_equal(on(&run, &h100, 1, NULL, 1, why), ESTIMATE_FITS);
 }
 
-static void seventy_billion_weights(void **state)
+TEST(seventy_billion_weights)
 {
     char *qlora[] = {"python", "tune.py", "--model=Llama-2-70b-hf", "--load-in-4bit"};
     char why[200];
     struct run run = {.framework = "command", .workload = "llama2_70b_lora"};
-    (void)state;
     assert_int_equal(on(&run, NULL, 0, &a4000, 8, why), ESTIMATE_FITS_NOT);
     assert_string_equal(why, "its weights alone take 130 GiB, 8 × RTXA4000 have 128 GiB");
     assert_int_equal(on(&run, NULL, 0, &h100, 1, why), ESTIMATE_FITS_NOT);
@@ -91,12 +88,4 @@ static void seventy_billion_weights(void **state)
         run = (struct run){.framework = "command", .name = no_size[i]};
         assert_int_equal(on(&run, NULL, 0, &a4000, 1, why), ESTIMATE_FIT_UNKNOWN);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(what_fits_is_not_refused),
-                                       cmocka_unit_test(unknown_is_said),
-                                       cmocka_unit_test(seventy_billion_weights)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

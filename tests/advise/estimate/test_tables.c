@@ -54,9 +54,8 @@ static int tear_down(void **state)
 }
 
 // The figures are those of docs/estimating.md.
-static void shipped(void **state)
+TEST(shipped)
 {
-    (void)state;
     struct estimate_tables *t;
     struct err err = {0};
     assert_ok(estimate_tables_open(&t, &err), &err);
@@ -77,9 +76,8 @@ static void shipped(void **state)
     estimate_tables_close(t);
 }
 
-static void own_rows_come_first(void **state)
+TEST(own_rows_come_first)
 {
-    (void)state;
     struct estimate_tables *t;
     struct err err = {0};
     write_own("kinds.csv", "kind,pattern\nrecurrent,resnet\n");
@@ -90,9 +88,8 @@ static void own_rows_come_first(void **state)
     remove_own("kinds.csv");
 }
 
-static void faults(void **state)
+TEST(faults)
 {
-    (void)state;
 #define MODEL "kind,matrix,memory,units,clock_power,matrix_unit_efficiency\n"
 #define ERRORS                                                                                     \
     "relation,bound,scale,trace,kind,median_percent,p90_percent,factor50,factor80,factor90,"       \
@@ -138,9 +135,8 @@ static void faults(void **state)
     }
 }
 
-static void a_long_table_is_refused(void **state)
+TEST(a_long_table_is_refused)
 {
-    (void)state;
     struct estimate_tables *t;
     struct err err = {0};
     char path[200];
@@ -157,11 +153,5 @@ static void a_long_table_is_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shipped),
-        cmocka_unit_test(own_rows_come_first),
-        cmocka_unit_test(faults),
-        cmocka_unit_test(a_long_table_is_refused),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return run_all_tests(set_up, tear_down);
 }

@@ -12,9 +12,8 @@ static int take(const char *text, struct availability *a, struct err *err)
     return availability_read("dir/2022-10-26_us-west-2a_v100_1.txt", text, strlen(text), a, err);
 }
 
-static void reads(void **state)
+TEST(reads)
 {
-    (void)state;
     struct err err = {0};
     struct availability a;
     assert_ok(take("0,2022-10-26T22:05:04.000Z,0\r\n1,2022-10-26T22:15:04.000Z,1\r\n"
@@ -41,9 +40,8 @@ static void reads(void **state)
     availability_release(&a);
 }
 
-static void refuses(void **state)
+TEST(refuses)
 {
-    (void)state;
     static const char *const wrong[] = {
         "",
         "\n\n",
@@ -67,9 +65,8 @@ static void refuses(void **state)
     }
 }
 
-static void knows(void **state)
+TEST(knows)
 {
-    (void)state;
     static const struct {
         const char *head;
         bool is;
@@ -84,9 +81,8 @@ static void knows(void **state)
         assert_int_equal(availability_knows(heads[i].head, strlen(heads[i].head)), heads[i].is);
 }
 
-static void fits(void **state)
+TEST(fits)
 {
-    (void)state;
     struct offer o = {.provider = "aws",
                       .name = "p3.2xlarge",
                       .region = "us-west-2",
@@ -116,9 +112,8 @@ static void fits(void **state)
     }
 }
 
-static void by_prices(void **state)
+TEST(by_prices)
 {
-    (void)state;
     struct err err = {0};
     struct availability a;
     struct spot_change changes[] = {{1000, 5}, {1600, 9}, {2200, 10}, {2500, 7}, {3400, 7}};
@@ -136,20 +131,11 @@ static void by_prices(void **state)
 }
 
 // Of 100 machines with a constant hazard, the share 1 − e^(−730 h / mean) is hit within 730 hours.
-static void bands(void **state)
+TEST(bands)
 {
-    (void)state;
     const double percents[] = {2.5, 7.5, 12.5, 17.5, 60};
     for (size_t i = 0; i < sizeof percents / sizeof *percents; i++) {
         double mean_h = (double)hazard_mean_ns(percents[i]) / 3.6e12;
         assert_true(fabs(100 * (1 - exp(-730 / mean_h)) - percents[i]) < 1e-6);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(reads),     cmocka_unit_test(refuses),
-                                       cmocka_unit_test(knows),     cmocka_unit_test(fits),
-                                       cmocka_unit_test(by_prices), cmocka_unit_test(bands)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,9 +24,8 @@ static struct spot_figures figures_of(const struct spot_series *s, int64_t from,
     return f;
 }
 
-static void quantiles(void **state)
+TEST(quantiles)
 {
-    (void)state;
     // Of 100 s: 70 at 2, 10 at 4, 20 at 6. 10 and 50 % lie within the 70; 90 % within the 6s, and
     // so does everything over 80.
     struct spot_figures f = figures_of(&series, ALL);
@@ -57,9 +56,8 @@ static void quantiles(void **state)
     assert_int_equal(f.p50, 2);
 }
 
-static void gaps(void **state)
+TEST(gaps)
 {
-    (void)state;
     struct spot_figures f = figures_of(&gapped, ALL);
     assert_int_equal(f.seen_s, 70);
     assert_int_equal(f.until_s - f.from_s, 100);
@@ -79,9 +77,8 @@ static void gaps(void **state)
     assert_false(f.always);
 }
 
-static void outside(void **state)
+TEST(outside)
 {
-    (void)state;
     assert_int_equal(figures_of(&series, 0, 100).seen_s, 0);
     assert_int_equal(figures_of(&series, 200, 300).seen_s, 0);
     assert_int_equal(figures_of(&series, 150, 150).seen_s, 0);
@@ -97,9 +94,8 @@ static void outside(void **state)
     assert_true(f.always);
 }
 
-static void under(void **state)
+TEST(under)
 {
-    (void)state;
     struct spot_under u;
     spot_under(&series, ALL, 4, &u); // 110 to 140 joins the 10 s before; 160 to 200 is as long
     assert_int_equal(u.under_s, 80);
@@ -119,9 +115,8 @@ static void under(void **state)
     assert_int_equal(u.seen_s, 70);
 }
 
-static void steady(void **state)
+TEST(steady)
 {
-    (void)state;
     struct spot_steady s;
     struct err err = {0};
     // 20 days: 10 at 5, then 2 at 7 and 8 at 4. The first half says 5; the second was at or below
@@ -142,9 +137,8 @@ static void steady(void **state)
     assert_true(s.tested);
 }
 
-static void mean(void **state)
+TEST(mean)
 {
-    (void)state;
     assert_int_equal(spot_mean(&series, 100, 120), 3);
     assert_int_equal(spot_mean(&gapped, 125, 145), 0);
     assert_int_equal(spot_mean(&series, 0, 50), 0);
@@ -152,13 +146,4 @@ static void mean(void **state)
     static struct spot_change most[] = {{0, INT64_MAX}};
     const struct spot_series dear = {.changes = most, .count = 1, .until_s = 50 * 365 * DAY_S};
     assert_int_equal(spot_mean(&dear, ALL), INT64_MAX);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(quantiles), cmocka_unit_test(gaps),   cmocka_unit_test(outside),
-        cmocka_unit_test(under),     cmocka_unit_test(steady), cmocka_unit_test(mean),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

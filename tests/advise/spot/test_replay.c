@@ -32,9 +32,8 @@ static void run(const struct replay *r, size_t index, struct replay_result *x)
     assert_ok(replay_one(r, index, x, &err), &err);
 }
 
-static void counted(void **state)
+TEST(counted)
 {
-    (void)state;
     struct availability trace = made();
     struct replay_result x;
     // An hour of start-up and work in pieces of 30 minutes: one piece by 2 h (1 h, 30 min, 5 min),
@@ -92,9 +91,8 @@ static void counted(void **state)
     assert_false(x.finished);
 }
 
-static void never(void **state)
+TEST(never)
 {
-    (void)state;
     struct err err = {0};
     struct availability trace = made();
     struct replay_summary s;
@@ -128,9 +126,8 @@ static void never(void **state)
     assert_int_equal(s.finished, 0);
 }
 
-static void always(void **state)
+TEST(always)
 {
-    (void)state;
     struct availability_span whole = {0, H};
     struct availability trace = {.up = &whole, .count = 1, .length_ns = H};
     struct replay_result x;
@@ -154,9 +151,8 @@ static void always(void **state)
 }
 
 // AWS: free if it interrupts within the first hour; by its older rule the started hour is.
-static void interrupted(void **state)
+TEST(interrupted)
 {
-    (void)state;
     struct availability_span up[] = {{0, 59 * M}, {2 * H, 3 * H + 30 * M}};
     struct availability trace = {.up = up, .count = 2, .length_ns = 4 * H};
     struct rule rule = by_second;
@@ -176,9 +172,8 @@ static void interrupted(void **state)
     assert_int_equal(x.nano, 2 * 3600 * INT64_C(1000000000));
 }
 
-static void prices(void **state)
+TEST(prices)
 {
-    (void)state;
     struct err err = {0};
     struct replay_prices p;
     struct spot_change changes[] = {{100, 10}, {200, 30}, {400, 20}};
@@ -196,9 +191,8 @@ static void prices(void **state)
     assert_int_equal(replay_prices_init(&p, &series, &(struct err){0}), ERR_FORMAT);
 }
 
-static void best_interval(void **state)
+TEST(best_interval)
 {
-    (void)state;
     struct err err = {0};
     int64_t best;
     struct replay_summary at, near;
@@ -218,9 +212,8 @@ static void best_interval(void **state)
     assert_true(at.mean_nano <= near.mean_nano && at.mean_nano > 0.98 * near.mean_nano);
 }
 
-static void too_large_a_plan(void **state)
+TEST(too_large_a_plan)
 {
-    (void)state;
     struct err err = {0};
     struct policy_plan *plan;
     const struct policy_job job = {
@@ -231,14 +224,4 @@ static void too_large_a_plan(void **state)
     assert_false(policy_can(&none));
     assert_ok(policy_best(&none, 0, &cost, &err), &err);
     assert_int_equal(cost, -1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counted),         cmocka_unit_test(never),
-        cmocka_unit_test(always),          cmocka_unit_test(interrupted),
-        cmocka_unit_test(prices),          cmocka_unit_test(best_interval),
-        cmocka_unit_test(too_large_a_plan)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

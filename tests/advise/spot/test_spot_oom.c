@@ -12,9 +12,8 @@
 static const char text[] = "0,2022-10-26T22:05:04Z,0\n1,2022-10-26T22:15:04Z,1\n"
                            "2,2022-10-26T22:25:04Z,0\n";
 
-static void traces(void **state)
+TEST(traces)
 {
-    (void)state;
     OOM_EACH
     {
         struct err err = {0};
@@ -25,9 +24,8 @@ static void traces(void **state)
     }
 }
 
-static void prices(void **state)
+TEST(prices)
 {
-    (void)state;
     struct spot_change changes[] = {{100, 10}, {200, 30}};
     const struct spot_series series = {.changes = changes, .count = 2, .until_s = 500};
     OOM_EACH
@@ -44,9 +42,8 @@ static void prices(void **state)
     }
 }
 
-static void notices(void **state)
+TEST(notices)
 {
-    (void)state;
     OOM_EACH
     {
         struct err err = {0};
@@ -59,9 +56,8 @@ static void notices(void **state)
     }
 }
 
-static void plans(void **state)
+TEST(plans)
 {
-    (void)state;
     const struct policy_job job = {.available = (const unsigned char *)"\1\0\1",
                                    .ticks = 3,
                                    .deadline = 5,
@@ -80,11 +76,4 @@ static void plans(void **state)
         policy_plan_free(plan);
         OOM_EXPECT(rc, &err);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(traces), cmocka_unit_test(prices),
-                                       cmocka_unit_test(notices), cmocka_unit_test(plans)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,9 +13,8 @@ static const struct {
     double mean, formula, simulated; // work 30000, checkpoint 5, restart 10
 } vectors[] = {{1440, 32873, 32865}, {360, 36613, 36578}, {60, 54920, 54881}, {15, 150250, 150267}};
 
-static void intervals(void **state)
+TEST(intervals)
 {
-    (void)state;
     assert_int_equal(lround(theory_daly(5, 24 * 60)), 117);
     assert_int_equal(lround(theory_daly(5, 6 * 60)), 57);
     assert_int_equal(lround(10 * theory_daly(5, 15)), 91);
@@ -26,9 +25,8 @@ static void intervals(void **state)
     assert_true(fabs(theory_daly(29.9999, 15) - 15) > 0); // the branch before
 }
 
-static void times(void **state)
+TEST(times)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++) {
         double mean = vectors[i].mean, interval = theory_daly(5, mean);
         double time = theory_expected(30000, interval, 5, 10, mean);
@@ -42,9 +40,8 @@ static void times(void **state)
 }
 
 // The replay knows nothing of the formula.
-static void replayed(void **state)
+TEST(replayed)
 {
-    (void)state;
     const int64_t minute = 60 * NS_PER_S;
     const struct rule rule = {.rate = 1000000000,
                               .per_ns = 60 * minute,
@@ -77,9 +74,8 @@ static void replayed(void **state)
 }
 
 // No interval has a notably shorter expected time than Daly's.
-static void against_search(void **state)
+TEST(against_search)
 {
-    (void)state;
     static const double costs[] = {0.01, 0.5, 5}, means[] = {30, 360, 3000};
     for (int i = 0; i < 9; i++) {
         double cost = costs[i % 3], mean = means[i / 3], best = HUGE_VAL;
@@ -88,12 +84,4 @@ static void against_search(void **state)
         double t = theory_daly(cost, mean);
         assert_true(mean * (exp((t + cost) / mean) - 1) / t < best * 1.001);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(intervals), cmocka_unit_test(times),
-                                       cmocka_unit_test(replayed),
-                                       cmocka_unit_test(against_search)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,10 +47,9 @@ static int64_t us(int64_t ns)
     return ns / 1000;
 }
 
-static void times_add_up(void **state)
+TEST(times_add_up)
 {
     static struct drawn d;
-    (void)state;
     end_step(&d, 0);
     for (int64_t at = 0; at < 10 * STEP; at += STEP) {
         add(&d, TRACE_KERNEL, CLASS_MATMUL, at + 100, at + 400, 0);
@@ -87,10 +86,9 @@ static void times_add_up(void **state)
 
 // Of a sum over GPUs of 500 us, 200 run beside other kernels, and 100 more beside a copy; a second
 // one runs at the same time as the first, for 100 us of it: what is exposed counts once.
-static void collectives(void **state)
+TEST(collectives)
 {
     static struct drawn d;
-    (void)state;
     end_step(&d, 0);
     for (int64_t at = 0; at < 10 * STEP; at += STEP) {
         add(&d, TRACE_KERNEL, CLASS_MATMUL, at, at + 400, 0);
@@ -112,10 +110,9 @@ static void collectives(void **state)
 }
 
 // A collective that goes on over the end of the step and hides behind the next one's kernels.
-static void a_collective_over_the_end(void **state)
+TEST(a_collective_over_the_end)
 {
     static struct drawn d;
-    (void)state;
     end_step(&d, 0);
     for (int64_t at = 0; at < 10 * STEP; at += STEP) {
         add(&d, TRACE_KERNEL, CLASS_MATMUL, at + 100, at + 900, 0);
@@ -127,10 +124,9 @@ static void a_collective_over_the_end(void **state)
     assert_int_equal(us(a.exposed_ns), 10 * 100 + 9 * 100);
 }
 
-static void waiting_for_data_and_for_the_host(void **state)
+TEST(waiting_for_data_and_for_the_host)
 {
     static struct drawn d;
-    (void)state;
     end_step(&d, 0);
     for (int64_t at = 0; at < 10 * 10 * STEP; at += 10 * STEP) {
         // 4 ms, then data: waiting for it.
@@ -150,11 +146,10 @@ static void waiting_for_data_and_for_the_host(void **state)
     assert_int_equal(us(a.busy_ns), 10 * 4500);
 }
 
-static void a_step_with_an_evaluation_is_left_out(void **state)
+TEST(a_step_with_an_evaluation_is_left_out)
 {
     static struct drawn d;
     int64_t at = 0;
-    (void)state;
     end_step(&d, 0);
     for (int i = 0; i < 20; i++) {
         int64_t length = i == 7 ? 30 * STEP : STEP;
@@ -170,11 +165,10 @@ static void a_step_with_an_evaluation_is_left_out(void **state)
 
 // Four workers bring a batch each in 160 ms: four steps of 22 ms follow each other, then the GPU
 // waits 72 ms. 88 of 160 ms are work, 45 % waiting; a step takes 40 ms in the mean.
-static void data_that_comes_in_bursts(void **state)
+TEST(data_that_comes_in_bursts)
 {
     static struct drawn d;
     int64_t at = 0;
-    (void)state;
     end_step(&d, 0);
     for (int i = 0; i < 40; i++) {
         at += i % 4 == 0 ? 72000 : 0;
@@ -190,11 +184,10 @@ static void data_that_comes_in_bursts(void **state)
 }
 
 // Writing 2 MiB to the host for 100 ms is a checkpoint.
-static void a_step_with_a_checkpoint_is_left_out(void **state)
+TEST(a_step_with_a_checkpoint_is_left_out)
 {
     static struct drawn d;
     int64_t at = 0;
-    (void)state;
     end_step(&d, 0);
     for (int i = 0; i < 20; i++) {
         add(&d, TRACE_KERNEL, CLASS_MATMUL, at, at + STEP, 0);
@@ -210,10 +203,9 @@ static void a_step_with_a_checkpoint_is_left_out(void **state)
     assert_int_equal(us(a.covered_ns), 19000);
 }
 
-static void the_busiest_device_counts(void **state)
+TEST(the_busiest_device_counts)
 {
     static struct drawn d;
-    (void)state;
     end_step(&d, 0);
     for (int64_t at = 0; at < 10 * STEP; at += STEP) {
         add(&d, TRACE_KERNEL, CLASS_MATMUL, at, at + 900, 3);
@@ -226,10 +218,9 @@ static void the_busiest_device_counts(void **state)
 }
 
 // A kernel that runs on into the next step is busy in both.
-static void a_kernel_over_the_end(void **state)
+TEST(a_kernel_over_the_end)
 {
     static struct drawn d;
-    (void)state;
     end_step(&d, 0);
     for (int64_t at = 0; at < 4 * STEP; at += STEP) {
         add(&d, TRACE_KERNEL, CLASS_MATMUL, at + 500, at + 1200, 0);
@@ -241,10 +232,9 @@ static void a_kernel_over_the_end(void **state)
     assert_int_equal(us(a.gap_ns[GAP_HOST]), 500 + 3 * 300);
 }
 
-static void nothing(void **state)
+TEST(nothing)
 {
     static struct drawn d;
-    (void)state;
     struct run_account r = {0};
     struct err err = {0};
     struct account a = account_of(&d);
@@ -259,21 +249,4 @@ static void nothing(void **state)
     assert_ok(account_record(&a, &r, &err), &err);
     assert_int_equal(r.work.count, 0);
     record_release(run_fields, &(struct run){.account = r});
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(times_add_up),
-        cmocka_unit_test(collectives),
-        cmocka_unit_test(a_collective_over_the_end),
-        cmocka_unit_test(waiting_for_data_and_for_the_host),
-        cmocka_unit_test(a_step_with_an_evaluation_is_left_out),
-        cmocka_unit_test(data_that_comes_in_bursts),
-        cmocka_unit_test(a_step_with_a_checkpoint_is_left_out),
-        cmocka_unit_test(the_busiest_device_counts),
-        cmocka_unit_test(a_kernel_over_the_end),
-        cmocka_unit_test(nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

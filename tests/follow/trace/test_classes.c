@@ -7,11 +7,10 @@
 
 #include "test.h"
 
-static void real_names(void **state)
+TEST(real_names)
 {
     char line[1024];
     int count = 0;
-    (void)state;
     FILE *file = fopen(TESTS_DIR "/follow/trace/kernels.tsv", "r");
     assert_non_null(file);
     while (fgets(line, sizeof line, file)) {
@@ -32,9 +31,8 @@ static void real_names(void **state)
     assert_true(count >= 120);
 }
 
-static void odd_names(void **state)
+TEST(odd_names)
 {
-    (void)state;
     assert_int_equal(classify_kernel("").class, CLASS_UNKNOWN);
     assert_int_equal(classify_kernel("nvjet_").precision, PRECISION_NONE);
     assert_int_equal(classify_kernel("nvjet_sm90").precision, PRECISION_NONE);
@@ -42,10 +40,4 @@ static void odd_names(void **state)
     assert_int_equal(classify_kernel("\xff\xfe\x01GEMM").class, CLASS_MATMUL);
     // A lambda in the name is no LAMB.
     assert_int_equal(classify_kernel("void f<{lambda(float)#1}>").class, CLASS_UNKNOWN);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(real_names), cmocka_unit_test(odd_names)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,9 +21,8 @@ static struct exchanges_file content(void)
                                    .all_ns = 300};
 }
 
-static void sums_grow_while_it_is_in_one(void **state)
+TEST(sums_grow_while_it_is_in_one)
 {
-    (void)state;
     struct exchanges_file f = content();
     struct exchanges_one one = {0};
     assert_true(exchanges_judge(&f, 10000, &one));
@@ -39,9 +38,8 @@ static void sums_grow_while_it_is_in_one(void **state)
     assert_true(one.hidden);
 }
 
-static void what_cannot_be(void **state)
+TEST(what_cannot_be)
 {
-    (void)state;
     struct exchanges_file f = content();
     struct exchanges_one one = {0}, before;
     assert_true(exchanges_judge(&f, 10000, &one));
@@ -74,9 +72,8 @@ static void write_file(const char *folder, int number, const void *bytes, size_t
     fclose(f);
 }
 
-static void files(void **state)
+TEST(files)
 {
-    (void)state;
     struct err err = {0};
     struct exchanges *e = NULL;
     static struct exchanges_one list[EXCHANGES_MOST];
@@ -104,23 +101,11 @@ static void files(void **state)
     assert_int_not_equal(access(folder, F_OK), 0);
 }
 
-static void a_library_that_cannot_be_named(void **state)
+TEST(a_library_that_cannot_be_named)
 {
-    (void)state;
     struct err err = {0};
     struct exchanges *e = NULL;
     assert_ok(exchanges_new(&e, "/nonexistent", &err), &err);
     assert_null(exchanges_environment(e)[0]);
     exchanges_free(e);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sums_grow_while_it_is_in_one),
-        cmocka_unit_test(what_cannot_be),
-        cmocka_unit_test(files),
-        cmocka_unit_test(a_library_that_cannot_be_named),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,9 +59,8 @@ static size_t steps_of(struct sequence *s, int64_t *first, int64_t *last)
 }
 #define STEPS(s) steps_of(s, NULL, NULL)
 
-static void an_optimizer_ends_each_step(void **state)
+TEST(an_optimizer_ends_each_step)
 {
-    (void)state;
     struct sequence *s = begin();
     int64_t first, last;
     repeat(s, "abcdefghOOO", 50);
@@ -72,27 +71,24 @@ static void an_optimizer_ends_each_step(void **state)
 }
 
 // The last burst may not be over yet.
-static void the_last_step_needs_a_successor(void **state)
+TEST(the_last_step_needs_a_successor)
 {
-    (void)state;
     struct sequence *s = begin();
     repeat(s, "abcdefghOOO", 50);
     assert_int_equal(STEPS(s), 49);
 }
 
 // Clipping: norms of the gradients, a few small kernels, then the update.
-static void clipping_is_part_of_the_step(void **state)
+TEST(clipping_is_part_of_the_step)
 {
-    (void)state;
     struct sequence *s = begin();
     repeat(s, "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzOOxyzOOO", 40);
     add(s, "abcdefghijklmnopqrstuvwxyz");
     assert_int_equal(STEPS(s), 40);
 }
 
-static void accumulated_batches_are_one_step(void **state)
+TEST(accumulated_batches_are_one_step)
 {
-    (void)state;
     struct sequence *s = begin();
     for (int i = 0; i < 20; i++) {
         repeat(s, "abcdefgh", 8);
@@ -102,9 +98,8 @@ static void accumulated_batches_are_one_step(void **state)
     assert_int_equal(STEPS(s), 20);
 }
 
-static void evaluations_are_no_steps(void **state)
+TEST(evaluations_are_no_steps)
 {
-    (void)state;
     struct sequence *s = begin();
     for (int i = 0; i < 5; i++) {
         repeat(s, "abcdefghOOO", 60);
@@ -114,9 +109,8 @@ static void evaluations_are_no_steps(void **state)
 }
 
 // Without a known optimizer: 12 layers forward, 12 backward, a loss between, an update at the end.
-static void layers_are_no_steps(void **state)
+TEST(layers_are_no_steps)
 {
-    (void)state;
     struct sequence *s = begin();
     for (int i = 0; i < 40; i++) {
         add(s, "e");
@@ -130,9 +124,8 @@ static void layers_are_no_steps(void **state)
     assert_in_range(steps, 39, 40);
 }
 
-static void steps_without_an_optimizer_beside_evaluations(void **state)
+TEST(steps_without_an_optimizer_beside_evaluations)
 {
-    (void)state;
     struct sequence *s = begin();
     for (int i = 0; i < 4; i++) {
         repeat(s, "eabcdlDCBAEuvw", 50);
@@ -142,9 +135,8 @@ static void steps_without_an_optimizer_beside_evaluations(void **state)
 }
 
 // Other kernels for other lengths; only some are always there.
-static void random_lengths(void **state)
+TEST(random_lengths)
 {
-    (void)state;
     static const char *const kinds[] = {"1r23l4s56", "7r89l(s)*", "+r,-l.s/:", "1r23l4s56#$%"};
     struct sequence *s = begin();
     unsigned seed = 7;
@@ -158,9 +150,8 @@ static void random_lengths(void **state)
 }
 
 // Every tenth step prints its loss.
-static void logging_is_no_step(void **state)
+TEST(logging_is_no_step)
 {
-    (void)state;
     struct sequence *s = begin();
     for (int i = 0; i < 30; i++) {
         repeat(s, "eabcdlDCBAEuvw", 10);
@@ -169,18 +160,16 @@ static void logging_is_no_step(void **state)
     assert_in_range(STEPS(s), 299, 300);
 }
 
-static void an_autotuner_is_no_training(void **state)
+TEST(an_autotuner_is_no_training)
 {
-    (void)state;
     struct sequence *s = begin();
     for (const char *c = "abcdefghijklmnop"; *c; c++)
         repeat(s, (const char[]){'0', *c, '\0'}, 100); // a memory set, then the kernel on trial
     assert_int_equal(STEPS(s), 0);
 }
 
-static void start_up_before_the_training(void **state)
+TEST(start_up_before_the_training)
 {
-    (void)state;
     struct sequence *s = begin();
     repeat(s, "0", 500); // parameters are filled
     for (const char *c = "tuvwxyz"; *c; c++)
@@ -191,18 +180,16 @@ static void start_up_before_the_training(void **state)
 }
 
 // Lists that are copied for every layer, as sharded trainings do, are no optimizer.
-static void lists_in_every_layer(void **state)
+TEST(lists_in_every_layer)
 {
-    (void)state;
     struct sequence *s = begin();
     for (int i = 0; i < 50; i++)
         add(s, "eabcdefghijOklmnopqrstuOvwxyzABCDEFOGHIJKLMNPQRSTO");
     assert_in_range(STEPS(s), 49, 50);
 }
 
-static void no_order_at_all(void **state)
+TEST(no_order_at_all)
 {
-    (void)state;
     struct sequence *s = begin();
     unsigned seed = 1;
     for (int i = 0; i < 150000; i++) {
@@ -213,9 +200,8 @@ static void no_order_at_all(void **state)
     assert_int_equal(STEPS(s), 0);
 }
 
-static void too_little(void **state)
+TEST(too_little)
 {
-    (void)state;
     assert_int_equal(STEPS(begin()), 0);
     struct sequence *s = begin();
     repeat(s, "abcdefghOOO", 3);
@@ -227,25 +213,4 @@ static void too_little(void **state)
     s = begin();
     repeat(s, "O", 1000);
     assert_int_equal(STEPS(s), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_optimizer_ends_each_step),
-        cmocka_unit_test(the_last_step_needs_a_successor),
-        cmocka_unit_test(clipping_is_part_of_the_step),
-        cmocka_unit_test(accumulated_batches_are_one_step),
-        cmocka_unit_test(evaluations_are_no_steps),
-        cmocka_unit_test(layers_are_no_steps),
-        cmocka_unit_test(steps_without_an_optimizer_beside_evaluations),
-        cmocka_unit_test(random_lengths),
-        cmocka_unit_test(logging_is_no_step),
-        cmocka_unit_test(an_autotuner_is_no_training),
-        cmocka_unit_test(start_up_before_the_training),
-        cmocka_unit_test(lists_in_every_layer),
-        cmocka_unit_test(no_order_at_all),
-        cmocka_unit_test(too_little),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

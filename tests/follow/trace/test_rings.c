@@ -42,9 +42,8 @@ static void name(struct trace_file *file, const char *text)
     h->text_used += (uint32_t)strlen(text);
 }
 
-static void records_are_read_and_sorted(void **state)
+TEST(records_are_read_and_sorted)
 {
-    (void)state;
     struct trace_file *file = blank();
     struct ring ring = {.fd = -1};
     struct err err = {0};
@@ -86,9 +85,8 @@ static void records_are_read_and_sorted(void **state)
     free(file);
 }
 
-static void the_newest_records_are_kept(void **state)
+TEST(the_newest_records_are_kept)
 {
-    (void)state;
     struct trace_file *file = blank();
     struct ring ring = {.fd = -1};
     struct err err = {0};
@@ -111,9 +109,8 @@ static void the_newest_records_are_kept(void **state)
     free(file);
 }
 
-static void not_rings(void **state)
+TEST(not_rings)
 {
-    (void)state;
     struct trace_file *file = blank();
     struct ring ring = {.fd = -1};
     assert_int_equal(ring_open(&ring, folder, 7), 0); // none
@@ -131,9 +128,8 @@ static void not_rings(void **state)
 }
 
 // Random bytes in the header, the names and the records; then it is cut short.
-static void hostile_rings(void **state)
+TEST(hostile_rings)
 {
-    (void)state;
     struct trace_file *file = blank();
     struct rng rng;
     rng_init(&rng, 5);
@@ -168,15 +164,9 @@ static void hostile_rings(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(records_are_read_and_sorted),
-        cmocka_unit_test(the_newest_records_are_kept),
-        cmocka_unit_test(not_rings),
-        cmocka_unit_test(hostile_rings),
-    };
     if (!mkdtemp(folder))
         return 1;
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = run_all_tests(NULL, NULL);
     char path[64];
     snprintf(path, sizeof path, "%s/0.ring", folder);
     unlink(path);

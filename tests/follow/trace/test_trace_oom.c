@@ -7,9 +7,8 @@
 
 enum { STEPS = 12, KERNELS = 10 };
 
-static void steps_and_account(void **state)
+TEST(steps_and_account)
 {
-    (void)state;
     static struct trace_item items[STEPS * KERNELS];
     for (int i = 0; i < STEPS * KERNELS; i++)
         items[i] =
@@ -40,9 +39,8 @@ static void steps_and_account(void **state)
     }
 }
 
-static void a_trace(void **state)
+TEST(a_trace)
 {
-    (void)state;
     OOM_EACH
     {
         struct err err = {0};
@@ -60,11 +58,4 @@ static void a_trace(void **state)
         trace_free(trace);
         record_release(run_fields, &run);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(steps_and_account),
-                                       cmocka_unit_test(a_trace)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

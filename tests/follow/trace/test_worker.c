@@ -23,9 +23,8 @@ static struct worker of(const char *block)
         assert_int_equal(w.nodes, nodes_);                                                         \
     } while (0)
 
-static void launchers(void **state)
+TEST(launchers)
 {
-    (void)state;
     EXPECT("HOME=/x\0RANK=9\0LOCAL_RANK=1\0WORLD_SIZE=16\0LOCAL_WORLD_SIZE=8\0GROUP_WORLD_SIZE=2\0",
            "torchrun", 9, 16, 2);
     EXPECT("OMPI_COMM_WORLD_RANK=1\0OMPI_COMM_WORLD_SIZE=4\0OMPI_COMM_WORLD_LOCAL_SIZE=4\0",
@@ -40,9 +39,8 @@ static void launchers(void **state)
            0);
 }
 
-static void none(void **state)
+TEST(none)
 {
-    (void)state;
     static const char *const blocks[] = {
         "\0",
         "SLURM_PROCID=0\0SLURM_NTASKS=8\0", // the script of a job
@@ -64,19 +62,8 @@ static void none(void **state)
         assert_null(of(blocks[i]).by);
 }
 
-static void parts_that_cannot_be(void **state)
+TEST(parts_that_cannot_be)
 {
-    (void)state;
     EXPECT("RANK=0\0WORLD_SIZE=4\0LOCAL_WORLD_SIZE=9\0GROUP_WORLD_SIZE=x\0", "torchrun", 0, 4, 0);
     EXPECT("RANK=0\0WORLD_SIZE=4\0LOCAL_WORLD_SIZE=3\0", "torchrun", 0, 4, 2);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(launchers),
-        cmocka_unit_test(none),
-        cmocka_unit_test(parts_that_cannot_be),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

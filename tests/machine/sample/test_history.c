@@ -14,9 +14,8 @@ static struct figure_history make(int width)
     return h;
 }
 
-static void points_are_kept(void **state)
+TEST(points_are_kept)
 {
-    (void)state;
     struct figure_history h = make(2);
     for (int i = 0; i < 3; i++)
         history_add(&h, i * 500000000LL, (i + 1) * 500000000LL,
@@ -37,9 +36,8 @@ static void points_are_kept(void **state)
 
 // Whatever the number of readings: memory stays bounded, points stay in order, means stay right.
 // The value is the number of the reading, so that the mean is known by a formula.
-static void long_runs_are_merged(void **state)
+TEST(long_runs_are_merged)
 {
-    (void)state;
     static const int counts[] = {1, 399, 400, 401, 799, 801, 1600, 1601, 100003};
     for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
         struct figure_history h = make(1);
@@ -63,13 +61,4 @@ static void long_runs_are_merged(void **state)
         }
         free(h.figures);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(points_are_kept),
-        cmocka_unit_test(long_runs_are_merged),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,9 +23,8 @@ static void begin(struct opened *o, const struct host *s, const char *answers)
     assert_true(source_nvml.begin(o->state, &o->place));
 }
 
-static void a_gpu_is_read(void **state)
+TEST(a_gpu_is_read)
 {
-    (void)state;
     struct host s = host_make();
     struct opened o;
     begin(&o, &s, H100 BUSY);
@@ -51,9 +50,8 @@ static void a_gpu_is_read(void **state)
     host_remove(&s);
 }
 
-static void pcie_counts_both_ways(void **state)
+TEST(pcie_counts_both_ways)
 {
-    (void)state;
     struct host s = host_make();
     struct opened o;
     begin(&o, &s, H100 BUSY);
@@ -68,9 +66,8 @@ static void pcie_counts_both_ways(void **state)
     host_remove(&s);
 }
 
-static void processes_tell_whose_gpu_it_is(void **state)
+TEST(processes_tell_whose_gpu_it_is)
 {
-    (void)state;
     struct host s = host_make();
     struct opened o;
     put_task(&s, 100, 1, 0, 0, 0, 0, 1);
@@ -107,9 +104,8 @@ static void processes_tell_whose_gpu_it_is(void **state)
     host_remove(&s);
 }
 
-static void absurd_answers_are_absent(void **state)
+TEST(absurd_answers_are_absent)
 {
-    (void)state;
     struct host s = host_make();
     struct opened o;
     begin(&o, &s,
@@ -135,9 +131,8 @@ static void absurd_answers_are_absent(void **state)
     host_remove(&s);
 }
 
-static void what_fails_is_absent(void **state)
+TEST(what_fails_is_absent)
 {
-    (void)state;
     struct host s = host_make();
     struct opened o;
     begin(&o, &s, H100 "fail.nvmlDeviceGetName = 999\nfail.nvmlDeviceGetUUID = 999\n");
@@ -159,9 +154,8 @@ static void what_fails_is_absent(void **state)
     host_remove(&s);
 }
 
-static void no_library_or_no_driver(void **state)
+TEST(no_library_or_no_driver)
 {
-    (void)state;
     struct host s = host_make();
     struct opened o;
     use_library("FARE_NVML", "../fake_nvml.so");
@@ -177,9 +171,8 @@ static void no_library_or_no_driver(void **state)
     host_remove(&s);
 }
 
-static void a_gpu_cut_into_instances_shows_nothing(void **state)
+TEST(a_gpu_cut_into_instances_shows_nothing)
 {
-    (void)state;
     struct host s = host_make();
     struct opened o;
     put_task(&s, 100, 1, 0, 0, 0, 0, 1);
@@ -193,9 +186,8 @@ static void a_gpu_cut_into_instances_shows_nothing(void **state)
     host_remove(&s);
 }
 
-static void a_gpu_that_is_lost_is_asked_no_more(void **state)
+TEST(a_gpu_that_is_lost_is_asked_no_more)
 {
-    (void)state;
     struct host s = host_make();
     struct opened o;
     begin(&o, &s, H100 BUSY);
@@ -213,9 +205,8 @@ static void a_gpu_that_is_lost_is_asked_no_more(void **state)
     host_remove(&s);
 }
 
-static void an_old_library(void **state)
+TEST(an_old_library)
 {
-    (void)state;
     struct host s = host_make();
     struct opened o;
     put_task(&s, 100, 1, 0, 0, 0, 0, 1);
@@ -238,9 +229,8 @@ static void an_old_library(void **state)
     "gpu0.gpm21 = 28\n"
 
 // PCIe by its counters: 100 + 28 MiB/s.
-static void activity_of_the_gpus_parts(void **state)
+TEST(activity_of_the_gpus_parts)
 {
-    (void)state;
     struct host s = host_make();
     struct opened o;
     begin(&o, &s, H100 BUSY GPM);
@@ -262,9 +252,8 @@ static void activity_of_the_gpus_parts(void **state)
     host_remove(&s);
 }
 
-static void counters_that_misbehave(void **state)
+TEST(counters_that_misbehave)
 {
-    (void)state;
     static const struct {
         const char *answers;
         bool sm, link; // known
@@ -310,18 +299,5 @@ static int forget(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_gpu_is_read),
-        cmocka_unit_test(pcie_counts_both_ways),
-        cmocka_unit_test(processes_tell_whose_gpu_it_is),
-        cmocka_unit_test(absurd_answers_are_absent),
-        cmocka_unit_test(what_fails_is_absent),
-        cmocka_unit_test(no_library_or_no_driver),
-        cmocka_unit_test(a_gpu_cut_into_instances_shows_nothing),
-        cmocka_unit_test(a_gpu_that_is_lost_is_asked_no_more),
-        cmocka_unit_test(an_old_library),
-        cmocka_unit_test(activity_of_the_gpus_parts),
-        cmocka_unit_test(counters_that_misbehave),
-    };
-    return cmocka_run_group_tests(tests, NULL, forget);
+    return run_all_tests(NULL, forget);
 }

@@ -96,9 +96,8 @@ static void burn_2(void)
 
 // The child uses 2 s of CPU time whatever it has to share the machine with: what was used is the
 // share times the time, and 100 % where the machine is its own.
-static void a_busy_child_reads_as_busy(void **state)
+TEST(a_busy_child_reads_as_busy)
 {
-    (void)state;
     struct run run;
     watch(burn_2, &run);
     assert_true(run.use.samples.v >= 5);
@@ -129,9 +128,8 @@ static void fork_and_exit(void)
     }
 }
 
-static void short_lived_children_are_counted(void **state)
+TEST(short_lived_children_are_counted)
 {
-    (void)state;
     struct run run;
     watch(fork_and_exit, &run);
     double used_s =
@@ -152,9 +150,8 @@ static void allocate(void)
         _exit(1);
 }
 
-static void the_memory_peak_is_found(void **state)
+TEST(the_memory_peak_is_found)
 {
-    (void)state;
     struct run run;
     watch(allocate, &run);
     assert_true(run.use.memory_peak_bytes.v >= (int64_t)200 << 20);
@@ -181,9 +178,8 @@ static void write_file(void)
     close(fd);
 }
 
-static void disk_bytes_are_counted(void **state)
+TEST(disk_bytes_are_counted)
 {
-    (void)state;
     struct run run;
     struct statfs fs;
     assert_int_equal(statfs(".", &fs), 0);
@@ -197,9 +193,8 @@ static void disk_bytes_are_counted(void **state)
 }
 
 // Ourselves, with a thread that burns; and the sampler's end comes at once, not after its interval.
-static void ourselves(void **state)
+TEST(ourselves)
 {
-    (void)state;
     struct run run;
     int64_t start_ns = clock_now_ns();
     struct sampler *sampler =
@@ -224,9 +219,8 @@ static void ourselves(void **state)
     sampler_free(NULL);
 }
 
-static void a_process_that_has_ended_already(void **state)
+TEST(a_process_that_has_ended_already)
 {
-    (void)state;
     int go[2];
     pid_t pid = child(go, fork_and_exit);
     kill(pid, SIGKILL);
@@ -242,9 +236,8 @@ static void a_process_that_has_ended_already(void **state)
     record_release(run_fields, &run);
 }
 
-static void nothing_to_read(void **state)
+TEST(nothing_to_read)
 {
-    (void)state;
     struct host s = host_make();
     struct run run;
     unsetenv("FARE_NVML");
@@ -266,9 +259,8 @@ static void nothing_to_read(void **state)
     "gpu*.sm = 1700\ngpu*.temperature = 60\ngpu*.reasons = 0x40\ngpu0.process0 = 100 5\n"          \
     "gpu*.gpm = 1\ngpu*.gpm2 = 70\n"
 
-static void gpus_of_a_run(void **state)
+TEST(gpus_of_a_run)
 {
-    (void)state;
     struct host s = host_make();
     struct run run;
     put_task(&s, 100, 1, 0, 0, 0, 0, 1);
@@ -330,9 +322,8 @@ static enum sampler_busy busy_soon(struct sampler *sampler, double *share, struc
 }
 
 // Without a GPU: 3 s of CPU time on 100 CPUs since the start, by the file; then nothing more.
-static void busy_cpus(void **state)
+TEST(busy_cpus)
 {
-    (void)state;
     struct host s = host_make();
     double share = -1;
     struct maybe_real work;
@@ -356,9 +347,8 @@ static void busy_cpus(void **state)
 
 // Two GPUs, the run on one of them: its share since the last call, not the other's. TWO_GPUS has
 // GPM, which says 70 % of the multiprocessors.
-static void busy_gpus(void **state)
+TEST(busy_gpus)
 {
-    (void)state;
     struct host s = host_make();
     double share = -1;
     struct maybe_real work;
@@ -382,9 +372,8 @@ static void busy_gpus(void **state)
     host_remove(&s);
 }
 
-static void a_gpu_lost_in_mid_run(void **state)
+TEST(a_gpu_lost_in_mid_run)
 {
-    (void)state;
     struct host s = host_make();
     struct run run;
     put_task(&s, 100, 1, 0, 0, 0, 0, 1);
@@ -404,9 +393,8 @@ static void a_gpu_lost_in_mid_run(void **state)
 
 // The thread is left behind; it wakes up later and clears up after itself (under the address
 // sanitizer a mistake there is found).
-static void a_driver_that_hangs(void **state)
+TEST(a_driver_that_hangs)
 {
-    (void)state;
     struct host s = host_make();
     struct run run;
     put_task(&s, 100, 1, 0, 0, 0, 0, 1);
@@ -454,19 +442,5 @@ static int forget(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_busy_child_reads_as_busy),
-        cmocka_unit_test(short_lived_children_are_counted),
-        cmocka_unit_test(the_memory_peak_is_found),
-        cmocka_unit_test(disk_bytes_are_counted),
-        cmocka_unit_test(ourselves),
-        cmocka_unit_test(a_process_that_has_ended_already),
-        cmocka_unit_test(nothing_to_read),
-        cmocka_unit_test(gpus_of_a_run),
-        cmocka_unit_test(busy_cpus),
-        cmocka_unit_test(busy_gpus),
-        cmocka_unit_test(a_gpu_lost_in_mid_run),
-        cmocka_unit_test(a_driver_that_hangs),
-    };
-    return cmocka_run_group_tests(tests, NULL, forget);
+    return run_all_tests(NULL, forget);
 }

@@ -9,9 +9,8 @@
 
 #define CARD "/sys/bus/pci/devices/0000:c3:00.0/"
 
-static void starting_and_finishing(void **state)
+TEST(starting_and_finishing)
 {
-    (void)state;
     struct host s = host_make();
     put_task(&s, 100, 1, 1, 1, 0, 0, 1);
     host_put(&s, "/proc/stat", "cpu  1 2 3 4 5 6 7 8 0 0\ncpu0 1 2 3 4 5 6 7 8 0 0\n");
@@ -51,9 +50,8 @@ static void starting_and_finishing(void **state)
     host_remove(&s);
 }
 
-static void filling(void **state)
+TEST(filling)
 {
-    (void)state;
     struct totals host = {.history = {.width = HOST_FIGURES}};
     struct totals gpu = {.history = {.width = GPUS_MAX * CARD_FIGURES}};
     host.history.figures = calloc(HISTORY_POINTS * HOST_FIGURES, sizeof(struct mean));
@@ -86,13 +84,4 @@ static void filling(void **state)
     }
     free(host.history.figures);
     free(gpu.history.figures);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(starting_and_finishing),
-        cmocka_unit_test(filling),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,9 +4,8 @@
 
 #include "sample.h"
 
-static void cpu_time_of_everyone(void **state)
+TEST(cpu_time_of_everyone)
 {
-    (void)state;
     struct host s = host_make();
     struct opened o;
     struct err err = {0};
@@ -42,9 +41,8 @@ static void cpu_time_of_everyone(void **state)
     "Inter-|   Receive                                                |  Transmit\n"               \
     " face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs\n"
 
-static void network_bytes(void **state)
+TEST(network_bytes)
 {
-    (void)state;
     struct host s = host_make();
     struct opened o;
     open_source(&o, &source_net, s.root, 1);
@@ -105,9 +103,8 @@ static void put_package(const struct host *s, const char *domain, const char *na
     }
 }
 
-static void energy_of_packages(void **state)
+TEST(energy_of_packages)
 {
-    (void)state;
     struct host s = host_make();
     struct opened o;
     put_package(&s, "intel-rapl:0", "package-0\n", "262143000000\n", "262143328850\n");
@@ -139,9 +136,8 @@ static void energy_of_packages(void **state)
     host_remove(&s);
 }
 
-static void energy_that_cannot_be_read_is_absent(void **state)
+TEST(energy_that_cannot_be_read_is_absent)
 {
-    (void)state;
     struct host s = host_make();
     struct opened o;
     open_source(&o, &source_rapl, s.root, 1);
@@ -164,9 +160,8 @@ static void energy_that_cannot_be_read_is_absent(void **state)
     host_remove(&s);
 }
 
-static void quota_of_version_2(void **state)
+TEST(quota_of_version_2)
 {
-    (void)state;
     struct host s = host_make();
     struct opened o;
     host_put(&s, "/proc/77/cgroup", "0::/jobs/one\n");
@@ -191,9 +186,8 @@ static void quota_of_version_2(void **state)
     host_remove(&s);
 }
 
-static void quota_of_version_1(void **state)
+TEST(quota_of_version_1)
 {
-    (void)state;
     struct host s = host_make();
     struct opened o;
     host_put(&s, "/proc/77/cgroup", "4:memory:/x\n3:cpu,cpuacct:/docker/ab\n");
@@ -238,9 +232,8 @@ static void put_card(const struct host *s)
     assert_int_equal(symlink("../../../bus/pci/drivers/amdgpu", link), 0);
 }
 
-static void amd_cards(void **state)
+TEST(amd_cards)
 {
-    (void)state;
     struct host s = host_make();
     struct opened o;
     open_source(&o, &source_amdgpu, s.root, 1);
@@ -279,9 +272,8 @@ static void amd_cards(void **state)
 }
 
 // The recorded machine with two AMD cards, one of which has power1_input alone.
-static void amd_cards_of_a_recorded_machine(void **state)
+TEST(amd_cards_of_a_recorded_machine)
 {
-    (void)state;
     struct opened o;
     open_source(&o, &source_amdgpu, TREE("amd-mi"), 1);
     assert_int_equal(o.rc, 0);
@@ -305,9 +297,8 @@ static void amd_cards_of_a_recorded_machine(void **state)
     close_source(&o);
 }
 
-static void storage_pressure(void **state)
+TEST(storage_pressure)
 {
-    (void)state;
     struct host s = host_make();
     struct opened o;
     open_source(&o, &source_pressure, s.root, 77);
@@ -341,20 +332,4 @@ static void storage_pressure(void **state)
     assert_real(read_at(&o, 0)->io_stalled_s, 0.25);
     close_source(&o);
     host_remove(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(storage_pressure),
-        cmocka_unit_test(cpu_time_of_everyone),
-        cmocka_unit_test(network_bytes),
-        cmocka_unit_test(energy_of_packages),
-        cmocka_unit_test(energy_that_cannot_be_read_is_absent),
-        cmocka_unit_test(quota_of_version_2),
-        cmocka_unit_test(quota_of_version_1),
-        cmocka_unit_test(amd_cards),
-        cmocka_unit_test(amd_cards_of_a_recorded_machine),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,9 +15,8 @@ static double tick_s(double ticks)
     return ticks / (double)sysconf(_SC_CLK_TCK);
 }
 
-static void stat_lines_are_read(void **state)
+TEST(stat_lines_are_read)
 {
-    (void)state;
     struct host s = host_make();
     struct tree tree = {.root = s.root};
     struct tasks *tasks;
@@ -56,9 +55,8 @@ static void stat_lines_are_read(void **state)
 
 // 100 is the run; 110 and 120 its children, 111 a grandchild with a smaller number than its
 // parent's sibling; 200 somebody else, 50 a grandchild by a number given out anew.
-static void descendants_are_found_and_summed(void **state)
+TEST(descendants_are_found_and_summed)
 {
-    (void)state;
     struct host s = host_make();
     struct tree tree = {.root = s.root};
     struct tasks *tasks;
@@ -94,9 +92,8 @@ static void descendants_are_found_and_summed(void **state)
     host_remove(&s);
 }
 
-static void lists_of_children_are_used_where_the_kernel_has_them(void **state)
+TEST(lists_of_children_are_used_where_the_kernel_has_them)
 {
-    (void)state;
     struct host s = host_make();
     struct tree tree = {.root = s.root};
     struct tasks *tasks;
@@ -115,9 +112,8 @@ static void lists_of_children_are_used_where_the_kernel_has_them(void **state)
     host_remove(&s);
 }
 
-static void time_never_goes_back(void **state)
+TEST(time_never_goes_back)
 {
-    (void)state;
     struct host s = host_make();
     struct tree tree = {.root = s.root};
     struct tasks *tasks;
@@ -161,9 +157,8 @@ static void time_never_goes_back(void **state)
 
 // The grandchild ended first, was waited for by the child, which ended and was waited for too: all
 // of it is the run's now, once.
-static void a_branch_that_ends_counts_once(void **state)
+TEST(a_branch_that_ends_counts_once)
 {
-    (void)state;
     struct host s = host_make();
     struct tree tree = {.root = s.root};
     struct tasks *tasks;
@@ -183,9 +178,8 @@ static void a_branch_that_ends_counts_once(void **state)
     host_remove(&s);
 }
 
-static void more_processes_than_places(void **state)
+TEST(more_processes_than_places)
 {
-    (void)state;
     struct host s = host_make();
     struct tree tree = {.root = s.root};
     struct tasks *tasks;
@@ -205,9 +199,8 @@ static void more_processes_than_places(void **state)
     host_remove(&s);
 }
 
-static void a_process_that_is_not_there(void **state)
+TEST(a_process_that_is_not_there)
 {
-    (void)state;
     struct host s = host_make();
     struct tree tree = {.root = s.root};
     struct tasks *tasks;
@@ -219,9 +212,8 @@ static void a_process_that_is_not_there(void **state)
     host_remove(&s);
 }
 
-static void ancestors_are_asked_for(void **state)
+TEST(ancestors_are_asked_for)
 {
-    (void)state;
     struct host s = host_make();
     struct tree tree = {.root = s.root};
     bool visible;
@@ -253,10 +245,9 @@ static void burn(double seconds)
 
 // Real processes: a child burns half a second of CPU time, its own child too; both are counted
 // while they live, when they were waited for, and when nobody waited (SIGCHLD ignored).
-static void real_processes_are_counted(void **state)
+TEST(real_processes_are_counted)
 {
     struct err err = {0};
-    (void)state;
     for (int ignored = 0; ignored < 2; ignored++) {
         struct tree tree = {.root = ""};
         struct tasks *tasks;
@@ -305,9 +296,8 @@ static void real_processes_are_counted(void **state)
 
 // All of a short child's life lies between two readings, and it has been waited for before the
 // second: time, memory and disk come from what the kernel says of our children.
-static void a_child_that_was_waited_for(void **state)
+TEST(a_child_that_was_waited_for)
 {
-    (void)state;
     struct tree tree = {.root = ""};
     struct tasks *tasks;
     struct err err = {0};
@@ -352,9 +342,8 @@ static void put_command(const struct host *s, int pid, const char *words)
 }
 
 // 100 the keeper, 110 the training, 111 and 112 its loaders by fork() and by spawn, 113 a compiler.
-static void workers_are_told_apart(void **state)
+TEST(workers_are_told_apart)
 {
-    (void)state;
     struct host s = host_make();
     struct tree tree = {.root = s.root};
     struct tasks *tasks;
@@ -383,9 +372,8 @@ static void workers_are_told_apart(void **state)
 }
 
 // Field 42 counts only if the kernel is told to; 110 ends, and its wait stays.
-static void waiting_for_a_disk(void **state)
+TEST(waiting_for_a_disk)
 {
-    (void)state;
 #define WAITS(pid, parent, ticks)                                                                  \
     pid " (x) D " parent " 1 1 0 -1 4194304 1 2 3 4 11 22 0 0 20 0 1 0 12345 1000 99 0 1 1 0 0 0 " \
         "0 0 0 0 0 0 0 17 0 0 0 " ticks " 0 0\n"
@@ -409,23 +397,4 @@ static void waiting_for_a_disk(void **state)
     tasks_free(tasks);
     host_remove(&s);
 #undef WAITS
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(workers_are_told_apart),
-        cmocka_unit_test(waiting_for_a_disk),
-        cmocka_unit_test(stat_lines_are_read),
-        cmocka_unit_test(descendants_are_found_and_summed),
-        cmocka_unit_test(lists_of_children_are_used_where_the_kernel_has_them),
-        cmocka_unit_test(time_never_goes_back),
-        cmocka_unit_test(a_branch_that_ends_counts_once),
-        cmocka_unit_test(more_processes_than_places),
-        cmocka_unit_test(a_process_that_is_not_there),
-        cmocka_unit_test(ancestors_are_asked_for),
-        cmocka_unit_test(a_child_that_was_waited_for),
-        cmocka_unit_test(real_processes_are_counted),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

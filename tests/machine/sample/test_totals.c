@@ -42,9 +42,8 @@ static struct sample_reading host_look(double at_s, double run, double busy, dou
 }
 
 // 10 s on four CPUs: the run 25 s of CPU time, others 8, the hypervisor 1.6 of 40.
-static void the_host_adds_up(void **state)
+TEST(the_host_adds_up)
 {
-    (void)state;
     struct totals t = make(HOST_FIGURES);
     struct run run = {0};
     struct err err = {0};
@@ -96,9 +95,8 @@ static void the_host_adds_up(void **state)
 }
 
 // What an idle machine does by itself taints nothing; a clock that runs ahead is no negative use.
-static void a_quiet_machine_taints_nothing(void **state)
+TEST(a_quiet_machine_taints_nothing)
 {
-    (void)state;
     struct totals t = make(HOST_FIGURES);
     struct run run = {0};
     struct err err = {0};
@@ -125,9 +123,8 @@ static void a_quiet_machine_taints_nothing(void **state)
     release(&t);
 }
 
-static void nothing_known_is_absent(void **state)
+TEST(nothing_known_is_absent)
 {
-    (void)state;
     struct totals t = make(HOST_FIGURES), g = make(GPUS_MAX * CARD_FIGURES);
     struct run run = {0};
     struct err err = {0};
@@ -165,9 +162,8 @@ static struct gpu_reading card(double use, int64_t bytes, double watts, int64_t 
                                 .throttle_bits = some_int(bits)};
 }
 
-static void gpus_add_up(void **state)
+TEST(gpus_add_up)
 {
-    (void)state;
     struct totals t = make(GPUS_MAX * CARD_FIGURES), h = make(HOST_FIGURES);
     struct run run = {0};
     struct err err = {0};
@@ -229,9 +225,8 @@ static void gpus_add_up(void **state)
 }
 
 // A counter that stops, goes back or jumps is not believed: power × time takes its place.
-static void broken_counters_fall_back(void **state)
+TEST(broken_counters_fall_back)
 {
-    (void)state;
     static const int64_t counters[][3] = {
         {1000, 900, 2000}, {1000, 2000, -1}, {-1, 1000, 2000}, {0, 500000, INT64_MAX / 2}};
     for (size_t c = 0; c < sizeof counters / sizeof *counters; c++) {
@@ -255,9 +250,8 @@ static void broken_counters_fall_back(void **state)
     }
 }
 
-static void which_gpus_are_used(void **state)
+TEST(which_gpus_are_used)
 {
-    (void)state;
     static const struct {
         const char *list;
         bool others;
@@ -296,9 +290,8 @@ static void which_gpus_are_used(void **state)
     }
 }
 
-static void a_lost_gpu_keeps_what_was_measured(void **state)
+TEST(a_lost_gpu_keeps_what_was_measured)
 {
-    (void)state;
     struct totals t = make(GPUS_MAX * CARD_FIGURES);
     struct run run = {0};
     struct err err = {0};
@@ -330,9 +323,8 @@ static void a_lost_gpu_keeps_what_was_measured(void **state)
     release(&t);
 }
 
-static void a_long_run_keeps_200_samples(void **state)
+TEST(a_long_run_keeps_200_samples)
 {
-    (void)state;
     struct totals t = make(HOST_FIGURES);
     struct run run = {0};
     struct err err = {0};
@@ -353,9 +345,8 @@ static void a_long_run_keeps_200_samples(void **state)
 }
 
 // A last reading 5 ms after the one before would read 0 % or 200 %: it is no sample of its own.
-static void the_end_is_no_sample(void **state)
+TEST(the_end_is_no_sample)
 {
-    (void)state;
     for (int late = 0; late < 2; late++) {
         struct totals t = {0};
         t.history.width = HOST_FIGURES;
@@ -377,9 +368,8 @@ static void the_end_is_no_sample(void **state)
 
 // Start-up until 10 s, steps from 10 to 30 s, the end until 40 s. The start is at 5 s of the clock.
 // A reading every 4 s: those at 12, 16 … count from where the steps began.
-static void the_steady_part_alone(void **state)
+TEST(the_steady_part_alone)
 {
-    (void)state;
     struct totals h = make(HOST_FIGURES), g = make(GPUS_MAX * CARD_FIGURES);
     struct run run = {0};
     g.gpu_count = 3;
@@ -433,21 +423,4 @@ static void the_steady_part_alone(void **state)
     totals_steady(NULL, NULL, &context, &run);
     release(&h);
     release(&g);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_steady_part_alone),
-        cmocka_unit_test(the_end_is_no_sample),
-        cmocka_unit_test(the_host_adds_up),
-        cmocka_unit_test(a_quiet_machine_taints_nothing),
-        cmocka_unit_test(nothing_known_is_absent),
-        cmocka_unit_test(gpus_add_up),
-        cmocka_unit_test(broken_counters_fall_back),
-        cmocka_unit_test(which_gpus_are_used),
-        cmocka_unit_test(a_lost_gpu_keeps_what_was_measured),
-        cmocka_unit_test(a_long_run_keeps_200_samples),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

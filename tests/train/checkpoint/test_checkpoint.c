@@ -40,9 +40,8 @@ static const struct checkpoint_place somewhere = {
     .iteration = 1241,
     .score = {.loss = 0.1 + 0.2, .correct = 99, .count = 123}};
 
-static void restored_run_ends_in_the_same_bits(void **state)
+TEST(restored_run_ends_in_the_same_bits)
 {
-    (void)state;
     struct err err = {0};
     struct buf notes = {0};
     struct engine_program through, first, second;
@@ -68,9 +67,8 @@ static void restored_run_ends_in_the_same_bits(void **state)
     buf_release(&notes);
 }
 
-static void the_place_comes_back_exactly(void **state)
+TEST(the_place_comes_back_exactly)
 {
-    (void)state;
     struct err err = {0};
     struct buf notes = {0};
     static const double losses[] = {0.1 + 0.2, 0, -0.0, 1e-310, 1.7976931348623157e308, HUGE_VAL};
@@ -97,9 +95,8 @@ static void the_place_comes_back_exactly(void **state)
     buf_release(&notes);
 }
 
-static void says_what_it_is_of(void **state)
+TEST(says_what_it_is_of)
 {
-    (void)state;
     static const char *const expected[][2] = {
         {"format", "fare.checkpoint/1"},
         {"workload", "mlp"},
@@ -153,9 +150,8 @@ static void expect_refused(const struct checkpoint_subject *subject, int code, c
     buf_release(&notes);
 }
 
-static void names_the_first_difference(void **state)
+TEST(names_the_first_difference)
 {
-    (void)state;
     struct err err = {0};
     struct engine_program program;
     toy_start(&program);
@@ -220,9 +216,8 @@ static void names_the_first_difference(void **state)
     expect_refused(&s, ERR_FAIL, "this checkpoint is of seed 18446744073709551615, not 7: ");
 }
 
-static void another_machine_is_noted(void **state)
+TEST(another_machine_is_noted)
 {
-    (void)state;
     struct err err = {0};
     struct buf notes = {0};
     struct engine_program program;
@@ -269,9 +264,8 @@ static void save_with(const char *key, const char *value)
     safetensors_release(&st);
 }
 
-static void refuses_texts_that_make_no_sense(void **state)
+TEST(refuses_texts_that_make_no_sense)
 {
-    (void)state;
     static const char *const all[] = {"workload", "data",     "data_identity", "net",
                                       "recipe",   "seed",     "engine",        "precision",
                                       "threads",  "epoch",    "step",          "iteration",
@@ -305,9 +299,8 @@ static void refuses_texts_that_make_no_sense(void **state)
     buf_release(&notes);
 }
 
-static void a_missing_state_is_noticed_before_anything_is_written(void **state)
+TEST(a_missing_state_is_noticed_before_anything_is_written)
 {
-    (void)state;
     struct err err = {0};
     struct engine_program program;
     toy_start(&program);
@@ -317,9 +310,8 @@ static void a_missing_state_is_noticed_before_anything_is_written(void **state)
     expect_refused(&toy_subject, ERR_MISSING, "has no tensor 'head.weight.state0'");
 }
 
-static void the_engines_errors_come_through(void **state)
+TEST(the_engines_errors_come_through)
 {
-    (void)state;
     struct err err = {0};
     struct buf notes = {0};
     struct checkpoint_place place;
@@ -337,9 +329,8 @@ static void the_engines_errors_come_through(void **state)
     assert_ok(checkpoint_restore(path, &toy_subject, &program, &place, &notes, &err), &err);
 }
 
-static void fingerprints_tell_nets_apart(void **state)
+TEST(fingerprints_tell_nets_apart)
 {
-    (void)state;
     char a[SHA256_HEX_BYTES], b[SHA256_HEX_BYTES];
     struct net net = toy_net;
     struct net_layer layers[4];
@@ -402,9 +393,8 @@ static int load(struct engine_program *program, int *loaded, struct buf *notes, 
 
 static const int64_t body[] = {3, 2}, four[] = {4}, one[] = {1};
 
-static void fine_tunes_from_other_classes(void **state)
+TEST(fine_tunes_from_other_classes)
 {
-    (void)state;
     // A file as PyTorch would write one: other classes in the head, a counter, something unknown.
     static const int64_t head[] = {1001};
     const struct safetensors_entry entries[] = {
@@ -430,9 +420,8 @@ static void fine_tunes_from_other_classes(void **state)
     buf_release(&notes);
 }
 
-static void adds_the_second_bias_of_a_pytorch_lstm(void **state)
+TEST(adds_the_second_bias_of_a_pytorch_lstm)
 {
-    (void)state;
     const struct safetensors_entry entries[] = {
         {"body.weight", 2, body}, {"rnn.bias_ih_l0", 1, four}, {"rnn.bias_hh_l0", 1, four}};
     static const float values[] = {1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 0.5F, -2, 0, 8};
@@ -456,9 +445,8 @@ static void adds_the_second_bias_of_a_pytorch_lstm(void **state)
 
 // 50 % of the tensors beside the classifier, then none; at most three examples, whatever the file
 // has.
-static void a_file_that_does_not_fit_is_refused_with_examples(void **state)
+TEST(a_file_that_does_not_fit_is_refused_with_examples)
 {
-    (void)state;
     static const int64_t turned[] = {2, 3};
     static const float values[16];
     const struct safetensors_entry half[] = {{"body.weight", 2, turned},
@@ -494,9 +482,8 @@ static void a_file_that_does_not_fit_is_refused_with_examples(void **state)
     buf_release(&notes);
 }
 
-static void two_tensors_for_one_parameter_are_refused(void **state)
+TEST(two_tensors_for_one_parameter_are_refused)
 {
-    (void)state;
     const struct safetensors_entry entries[] = {
         {"body.weight", 2, body}, {"model.body/weight:0", 2, body}, {"rnn.bias_ih_l0", 1, four}};
     static const float values[16];
@@ -510,9 +497,8 @@ static void two_tensors_for_one_parameter_are_refused(void **state)
     buf_release(&notes);
 }
 
-static void loads_the_parameters_of_a_checkpoint(void **state)
+TEST(loads_the_parameters_of_a_checkpoint)
 {
-    (void)state;
     struct err err = {0};
     struct buf left = {0};
     int loaded;
@@ -534,21 +520,5 @@ static void loads_the_parameters_of_a_checkpoint(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(restored_run_ends_in_the_same_bits),
-        cmocka_unit_test(the_place_comes_back_exactly),
-        cmocka_unit_test(says_what_it_is_of),
-        cmocka_unit_test(names_the_first_difference),
-        cmocka_unit_test(another_machine_is_noted),
-        cmocka_unit_test(refuses_texts_that_make_no_sense),
-        cmocka_unit_test(a_missing_state_is_noticed_before_anything_is_written),
-        cmocka_unit_test(the_engines_errors_come_through),
-        cmocka_unit_test(fingerprints_tell_nets_apart),
-        cmocka_unit_test(fine_tunes_from_other_classes),
-        cmocka_unit_test(adds_the_second_bias_of_a_pytorch_lstm),
-        cmocka_unit_test(a_file_that_does_not_fit_is_refused_with_examples),
-        cmocka_unit_test(two_tensors_for_one_parameter_are_refused),
-        cmocka_unit_test(loads_the_parameters_of_a_checkpoint),
-    };
-    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+    return run_all_tests(make_dir, remove_dir);
 }

@@ -92,9 +92,8 @@ static void expect_newest(const char *name, const char *expected, const char *da
     buf_release(&damaged);
 }
 
-static void names_are_by_iteration(void **state)
+TEST_WITH(names_are_by_iteration, NULL, empty_dir)
 {
-    (void)state;
     struct err err = {0};
     struct buf p = {0};
     assert_ok(checkpoint_path("d", "mlp", 1234, &p, &err), &err);
@@ -104,9 +103,8 @@ static void names_are_by_iteration(void **state)
     buf_release(&p);
 }
 
-static void finds_the_newest_whole_one(void **state)
+TEST_WITH(finds_the_newest_whole_one, NULL, empty_dir)
 {
-    (void)state;
     struct err err = {0};
     struct buf p = {0};
     assert_int_equal(checkpoint_newest("/nonexistent", "mlp", &p, NULL, &err), 0);
@@ -141,9 +139,8 @@ static void finds_the_newest_whole_one(void **state)
     buf_release(&p);
 }
 
-static void removes_old_ones(void **state)
+TEST_WITH(removes_old_ones, NULL, empty_dir)
 {
-    (void)state;
     struct err err = {0};
     for (int i = 1; i <= 5; i++)
         save_at("mlp", i * 100);
@@ -210,9 +207,8 @@ static int train_and_save(int64_t end, int say)
 
 // Killed at random moments until it is through. What it said was saved is never lost, everything
 // found is whole, and the end is that of a training that was left alone.
-static void killed_at_any_moment(void **state)
+TEST_WITH(killed_at_any_moment, NULL, empty_dir)
 {
-    (void)state;
     enum { END = 300, KILLS = 60 };
     struct rng rng;
     rng_init(&rng, (uint64_t)time(NULL)); // a new try each time; any must hold
@@ -308,9 +304,8 @@ static int on_a_full_disk(void)
     return 0;
 }
 
-static void a_full_disk_costs_nothing_old(void **state)
+TEST_WITH(a_full_disk_costs_nothing_old, NULL, empty_dir)
 {
-    (void)state;
     pid_t child = fork();
     if (child == 0)
         _exit(on_a_full_disk());
@@ -322,16 +317,7 @@ static void a_full_disk_costs_nothing_old(void **state)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-#define FOLDER_TEST(test) cmocka_unit_test_teardown(test, empty_dir)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        FOLDER_TEST(names_are_by_iteration),
-        FOLDER_TEST(finds_the_newest_whole_one),
-        FOLDER_TEST(removes_old_ones),
-        FOLDER_TEST(killed_at_any_moment),
-        FOLDER_TEST(a_full_disk_costs_nothing_old),
-    };
-    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+    return run_all_tests(make_dir, remove_dir);
 }

@@ -32,9 +32,8 @@ static int remove_dir(void **state)
 
 static const struct checkpoint_place place = {.iteration = 7};
 
-static void saving(void **state)
+TEST(saving)
 {
-    (void)state;
     struct engine_program program;
     toy_start(&program);
     OOM_EACH
@@ -45,9 +44,8 @@ static void saving(void **state)
     }
 }
 
-static void opening(void **state)
+TEST(opening)
 {
-    (void)state;
     OOM_EACH
     {
         struct err err = {0};
@@ -59,9 +57,8 @@ static void opening(void **state)
     }
 }
 
-static void restoring(void **state)
+TEST(restoring)
 {
-    (void)state;
     struct checkpoint_subject elsewhere = toy_subject;
     elsewhere.options.threads = 96; // so that there is a note
     OOM_EACH
@@ -77,9 +74,8 @@ static void restoring(void **state)
     }
 }
 
-static void loading_parameters(void **state)
+TEST(loading_parameters)
 {
-    (void)state;
     // Another classifier, two biases, one too many: every kind of note. Then with a shape that does
     // not fit, which is refused.
     static const int64_t two[][2] = {{3, 2}, {2, 3}}, three[] = {3}, four[] = {4};
@@ -110,9 +106,8 @@ static void loading_parameters(void **state)
     }
 }
 
-static void wrong_shape(void **state)
+TEST(wrong_shape)
 {
-    (void)state;
     struct safetensors st;
     struct err setup = {0};
     assert_ok(safetensors_open(&st, path, &setup), &setup);
@@ -126,9 +121,8 @@ static void wrong_shape(void **state)
     safetensors_release(&st);
 }
 
-static void folders(void **state)
+TEST(folders)
 {
-    (void)state;
     struct err setup = {0};
     struct engine_program program;
     toy_start(&program);
@@ -153,10 +147,5 @@ static void folders(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(saving),      cmocka_unit_test(opening),
-        cmocka_unit_test(restoring),   cmocka_unit_test(loading_parameters),
-        cmocka_unit_test(wrong_shape), cmocka_unit_test(folders),
-    };
-    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+    return run_all_tests(make_dir, remove_dir);
 }

@@ -70,9 +70,8 @@ static void expect(const char *const *texts, int count, const char *complaint)
         fail_msg("expected '%s', got %d '%s'", complaint, rc, err.text);
 }
 
-static void two_styles_in_one_file(void **state)
+TEST(two_styles_in_one_file)
 {
-    (void)state;
     expect((const char *[]){"features.1.conv.weight", "InceptionV4/Conv2d_1a_3x3/weights"}, 2,
            "it mixes names of timm ('features.1.conv.weight') and of TF-Slim "
            "('InceptionV4/Conv2d_1a_3x3/weights')");
@@ -80,9 +79,8 @@ static void two_styles_in_one_file(void **state)
            "it mixes names of fare ('f.0.c.weight') and of Keras ('dense/kernel')");
 }
 
-static void two_tensors_for_one_parameter(void **state)
+TEST(two_tensors_for_one_parameter)
 {
-    (void)state;
     expect((const char *[]){"last_linear.weight", "classif.weight"}, 2,
            "'last_linear.weight' and 'classif.weight' are both 'd.weight' here");
     expect((const char *[]){"last_linear.bias", "fc.bias"}, 2,
@@ -110,9 +108,8 @@ static int keras(int convolutions, int norms, int *found, struct err *err)
     return read_names(entries, count, &style, found, err);
 }
 
-static void another_number_of_keras_layers(void **state)
+TEST(another_number_of_keras_layers)
 {
-    (void)state;
     struct err err;
     int found;
     assert_ok(keras(149, 149, &found, &err), &err);
@@ -124,9 +121,8 @@ static void another_number_of_keras_layers(void **state)
 }
 
 // Nearly right names are nobody's.
-static void names_that_are_none(void **state)
+TEST(names_that_are_none)
 {
-    (void)state;
     static const char *const texts[] = {"conv2d_0/kernel",
                                         "conv2d_01/kernel",
                                         "conv2d_99999999999/kernel",
@@ -158,11 +154,5 @@ static void names_that_are_none(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(two_styles_in_one_file),
-        cmocka_unit_test(two_tensors_for_one_parameter),
-        cmocka_unit_test(another_number_of_keras_layers),
-        cmocka_unit_test(names_that_are_none),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return run_all_tests(setup, teardown);
 }

@@ -77,9 +77,8 @@ static int open_it(struct err *err)
 
 // The format's own words (README of the reference implementation): eight bytes of length, little
 // endian; the header begins with '{' and may be filled up with spaces; then the bytes.
-static void writes_these_very_bytes(void **state)
+TEST(writes_these_very_bytes)
 {
-    (void)state;
     static const int64_t shape[] = {2, 1};
     const struct safetensors_entry entries[] = {{"b.weight", 2, shape}, {"a \"q\" \\", 0, NULL}};
     const struct safetensors_text texts[] = {{"format", "x"}, {"note", " line\nä \xff"}};
@@ -117,9 +116,8 @@ static void writes_these_very_bytes(void **state)
 //   "double": tensor([0.1, 1e300], dtype=float64), "whole": tensor(16777217), "bytes":
 //   tensor([1, 2, 3], dtype=uint8), "none": zeros(0, 4)},
 //   metadata={"format": "pt", "größe": "a \"b\" \\ c"})
-static void reads_what_pytorch_wrote(void **state)
+TEST(reads_what_pytorch_wrote)
 {
-    (void)state;
     struct safetensors st;
     struct err err = {0};
     assert_ok(safetensors_open(&st, TESTS_DIR "/fuzz/corpus/safetensors/pytorch", &err), &err);
@@ -156,9 +154,8 @@ static void reads_what_pytorch_wrote(void **state)
     safetensors_release(&st);
 }
 
-static void says_what_is_missing_or_misshapen(void **state)
+TEST(says_what_is_missing_or_misshapen)
 {
-    (void)state;
     struct safetensors st;
     struct err err = {0};
     const struct safetensors_tensor *t;
@@ -186,9 +183,8 @@ static void says_what_is_missing_or_misshapen(void **state)
     "\"b\":{\"dtype\":\"F32\",\"shape\":" shape ",\"data_offsets\":" offsets "}"
 
 // Each judged by safetensors 0.8 as well (test_safetensors.py does so again where it is there).
-static void accepts_what_is_allowed(void **state)
+TEST(accepts_what_is_allowed)
 {
-    (void)state;
     static const struct {
         const char *header;
         size_t data;
@@ -214,9 +210,8 @@ static void accepts_what_is_allowed(void **state)
     }
 }
 
-static void refuses_what_is_not(void **state)
+TEST(refuses_what_is_not)
 {
-    (void)state;
     static const struct {
         const char *header;
         size_t data;
@@ -280,9 +275,8 @@ static void refuses_what_is_not(void **state)
     }
 }
 
-static void refuses_lengths_that_lie(void **state)
+TEST(refuses_lengths_that_lie)
 {
-    (void)state;
     struct err err;
     for (size_t bytes = 0; bytes < 8; bytes++) { // cut inside the length
         assert_ok(fs_write(path, "\2\0\0\0\0\0\0\0", bytes, &err), &err);
@@ -314,9 +308,8 @@ static void refuses_lengths_that_lie(void **state)
     assert_ok(open_it(&err), &err);
 }
 
-static void deep_nesting_is_refused(void **state)
+TEST(deep_nesting_is_refused)
 {
-    (void)state;
     struct err err;
     struct buf b = {0};
     buf_adds(&b, "{\"a\":{\"x\":");
@@ -327,9 +320,8 @@ static void deep_nesting_is_refused(void **state)
     assert_non_null(strstr(err.text, "nested too deeply"));
 }
 
-static void not_even_a_file(void **state)
+TEST(not_even_a_file)
 {
-    (void)state;
     struct safetensors st;
     struct err err = {0};
     assert_int_equal(safetensors_open(&st, "/nonexistent/x", &err), ERR_MISSING);
@@ -345,9 +337,8 @@ static void not_even_a_file(void **state)
     safetensors_release(&(struct safetensors){0});
 }
 
-static void cut_while_it_is_open(void **state)
+TEST(cut_while_it_is_open)
 {
-    (void)state;
     struct safetensors st;
     struct err err = {0};
     float v[2];
@@ -359,9 +350,8 @@ static void cut_while_it_is_open(void **state)
     safetensors_release(&st);
 }
 
-static void refuses_to_write_what_it_could_not_read(void **state)
+TEST(refuses_to_write_what_it_could_not_read)
 {
-    (void)state;
     struct safetensors_writer w;
     struct err err = {0};
     static const int64_t one[] = {1};
@@ -380,9 +370,8 @@ static void refuses_to_write_what_it_could_not_read(void **state)
     assert_ok(open_it(&err), &err);
 }
 
-static void abandoned_leaves_nothing(void **state)
+TEST(abandoned_leaves_nothing)
 {
-    (void)state;
     struct safetensors_writer w;
     struct err err = {0};
     static const int64_t shape[] = {3};
@@ -397,9 +386,8 @@ static void abandoned_leaves_nothing(void **state)
 }
 
 // RLIMIT_FSIZE cuts a write as a full disk does. In a child, since the limit cannot be taken back.
-static void cut_write_leaves_the_old_file(void **state)
+TEST(cut_write_leaves_the_old_file)
 {
-    (void)state;
     static float values[4096];
     static const int64_t shape[] = {4096};
     const struct safetensors_entry entries[] = {{"a", 1, shape}};
@@ -494,19 +482,5 @@ int main(int argc, char **argv)
         return write_example(argv[2]);
     if (argc == 4 && strcmp(argv[1], "dump") == 0)
         return dump(argv[2], argv[3]);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(writes_these_very_bytes),
-        cmocka_unit_test(reads_what_pytorch_wrote),
-        cmocka_unit_test(says_what_is_missing_or_misshapen),
-        cmocka_unit_test(accepts_what_is_allowed),
-        cmocka_unit_test(refuses_what_is_not),
-        cmocka_unit_test(refuses_lengths_that_lie),
-        cmocka_unit_test(deep_nesting_is_refused),
-        cmocka_unit_test(not_even_a_file),
-        cmocka_unit_test(cut_while_it_is_open),
-        cmocka_unit_test(refuses_to_write_what_it_could_not_read),
-        cmocka_unit_test(abandoned_leaves_nothing),
-        cmocka_unit_test(cut_write_leaves_the_old_file),
-    };
-    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+    return run_all_tests(make_dir, remove_dir);
 }

@@ -30,9 +30,8 @@ static int skip_all(const char *text, struct err *err)
     return rc;
 }
 
-static void skips_any_value(void **state)
+TEST(skips_any_value)
 {
-    (void)state;
     static const char *const good[] = {
         "0",
         "-0",
@@ -111,9 +110,8 @@ static void skips_any_value(void **state)
             fail_msg("accepted: %s (%s)", bad[i], err.text);
 }
 
-static void depth_has_a_limit(void **state)
+TEST(depth_has_a_limit)
 {
-    (void)state;
     char text[2 * SCAN_DEPTH_MAX + 3] = "";
     struct err err;
     memset(text, '[', SCAN_DEPTH_MAX);
@@ -125,9 +123,8 @@ static void depth_has_a_limit(void **state)
     assert_string_equal(err.text, "byte 64: nested too deeply");
 }
 
-static void texts_are_decoded(void **state)
+TEST(texts_are_decoded)
 {
-    (void)state;
     static const char *const cases[][2] = {
         {"\"\"", ""},
         {"\"a\\\"b\\\\c\\/d\"", "a\"b\\c/d"},
@@ -147,9 +144,8 @@ static void texts_are_decoded(void **state)
     buf_release(&out);
 }
 
-static void whole_numbers(void **state)
+TEST(whole_numbers)
 {
-    (void)state;
     struct scan scan;
     struct err err = {0};
     int64_t value;
@@ -178,9 +174,8 @@ static void whole_numbers(void **state)
     }
 }
 
-static void errors_say_the_byte(void **state)
+TEST(errors_say_the_byte)
 {
-    (void)state;
     struct scan scan;
     struct err err = {0};
     struct buf out = {0};
@@ -196,9 +191,8 @@ static void errors_say_the_byte(void **state)
 }
 
 // A NUL in the bytes is a character like any other that may not be there.
-static void nul_bytes(void **state)
+TEST(nul_bytes)
 {
-    (void)state;
     struct scan scan;
     struct err err = {0};
     struct buf out = {0};
@@ -210,14 +204,4 @@ static void nul_bytes(void **state)
     assert_int_equal(scan_end(&scan, &err), ERR_FORMAT);
     assert_string_equal(err.text, "byte 2: data after the end");
     buf_release(&out);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(skips_any_value),     cmocka_unit_test(depth_has_a_limit),
-        cmocka_unit_test(texts_are_decoded),   cmocka_unit_test(whole_numbers),
-        cmocka_unit_test(errors_say_the_byte), cmocka_unit_test(nul_bytes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,9 +52,8 @@ static void read_epoch(struct batcher *b, int *labels, int count, int batch_size
     assert_int_equal(have, count);
 }
 
-static void test_order(void **state)
+TEST(test_order)
 {
-    (void)state;
     struct dataset set;
     struct batcher *b;
     struct err err = {0};
@@ -99,9 +98,8 @@ static void test_order(void **state)
     release(&set);
 }
 
-static void test_seek(void **state)
+TEST(test_seek)
 {
-    (void)state;
     struct dataset set;
     struct batcher *b;
     struct batch batch;
@@ -143,9 +141,8 @@ static void test_seek(void **state)
     release(&set);
 }
 
-static void test_scale(void **state)
+TEST(test_scale)
 {
-    (void)state;
     struct dataset set;
     struct batcher *b;
     struct batch batch;
@@ -211,9 +208,8 @@ static void explain(const float *image, int *right, int *down, bool *flipped)
         }
 }
 
-static void test_augmentation(void **state)
+TEST(test_augmentation)
 {
-    (void)state;
     enum { COUNT = 4000 };
     struct dataset set;
     struct batcher *b;
@@ -276,9 +272,8 @@ static void test_augmentation(void **state)
     release(&set);
 }
 
-static void test_tokens(void **state)
+TEST(test_tokens)
 {
-    (void)state;
     struct batcher *b;
     struct batch batch;
     struct err err = {0};
@@ -310,9 +305,8 @@ static void test_tokens(void **state)
 
 // Drawn images, decoded ahead by several threads: what comes is what one after the other gives,
 // over the ends of epochs and after seeks, also with fewer batches than the ring has places.
-static void test_ahead(void **state)
+TEST(test_ahead)
 {
-    (void)state;
     struct data_pair pair;
     struct err err = {0};
     const struct data_options made = {.seed = 7, .made_train = 7, .made_test = 1};
@@ -358,14 +352,4 @@ static void test_ahead(void **state)
     batcher_free(one);
     free(drawn);
     data_release(&pair);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order),  cmocka_unit_test(test_seek),
-        cmocka_unit_test(test_scale),  cmocka_unit_test(test_augmentation),
-        cmocka_unit_test(test_tokens), cmocka_unit_test(test_ahead),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,9 +3,8 @@
 
 #include "train/data/files.h"
 
-static void test_lines(void **state)
+TEST(test_lines)
 {
-    (void)state;
     struct lines lines;
     struct err err = {0};
     static const struct {
@@ -29,9 +28,8 @@ static void test_lines(void **state)
 }
 
 // Lines of every length around the size of the buffer, in a packed file.
-static void test_long(void **state)
+TEST(test_long)
 {
-    (void)state;
     struct buf text = {0};
     struct lines lines;
     struct err err = {0};
@@ -62,9 +60,8 @@ static void test_long(void **state)
     buf_release(&text);
 }
 
-static void test_faults(void **state)
+TEST(test_faults)
 {
-    (void)state;
     struct lines lines;
     struct err err = {0};
     assert_fails(lines_open(&lines, files_at("absent"), 1, 1, failed), ERR_MISSING, "cannot open");
@@ -93,9 +90,8 @@ static void add(struct vocabulary *v, const char *words)
 
 // Python: [w for w, n in Counter("b a c a d c e b".split()).most_common()] gives b a c d e:
 // those met equally often in the order in which they were first met.
-static void test_ranks(void **state)
+TEST(test_ranks)
 {
-    (void)state;
     struct vocabulary v = {0};
     struct err err = {0};
     int32_t *ranks;
@@ -126,9 +122,8 @@ static void test_ranks(void **state)
     vocabulary_release(&v);
 }
 
-static void test_many(void **state)
+TEST(test_many)
 {
-    (void)state;
     struct vocabulary v = {0};
     struct err err = {0};
     char word[16];
@@ -156,9 +151,5 @@ static void test_many(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines), cmocka_unit_test(test_long), cmocka_unit_test(test_faults),
-        cmocka_unit_test(test_ranks), cmocka_unit_test(test_many),
-    };
-    return cmocka_run_group_tests(tests, files_begin, files_end);
+    return run_all_tests(files_begin, files_end);
 }

@@ -25,9 +25,8 @@ static void each(const char *kind, const char *dir)
     }
 }
 
-static void made(void **state)
+TEST(made)
 {
-    (void)state;
     for (size_t i = 0; public_sets[i].name; i++)
         each(public_sets[i].name, NULL);
 }
@@ -38,9 +37,8 @@ static void big(struct buf *out, uint32_t value)
         buf_addc(out, (char)(value >> i));
 }
 
-static void idx(void **state)
+TEST(idx)
 {
-    (void)state;
     static const char *const halves[] = {"train", "t10k"};
     for (int h = 0; h < 2; h++) {
         struct buf images = {0}, labels = {0};
@@ -59,9 +57,8 @@ static void idx(void **state)
     each("mnist", files_at("idx"));
 }
 
-static void cifar(void **state)
+TEST(cifar)
 {
-    (void)state;
     static char records[2 * 3073];
     files_put("cifar/data_batch_1.bin", records, sizeof records);
     files_put("cifar/data_batch_2.bin", records, sizeof records);
@@ -69,9 +66,8 @@ static void cifar(void **state)
     each("cifar10", files_at("cifar"));
 }
 
-static void reviews(void **state)
+TEST(reviews)
 {
-    (void)state;
     static const char rows[] = "1\t9\t0\tgood words\n0\t1\t1\tbad words, more words\n";
     files_put_gzip("tables/train.tsv.gz", rows, sizeof rows - 1);
     files_puts("tables/test.tsv", rows);
@@ -85,18 +81,16 @@ static void reviews(void **state)
     each("imdb", files_at("raw"));
 }
 
-static void texts(void **state)
+TEST(texts)
 {
-    (void)state;
     files_puts("t/text.txt", "The quick brown fox jumps over the lazy dog, and over again.");
     each("nietzsche", files_at("t"));
     files_puts("t/x.csv", "label,text\n1,a\n0,b\n1,c\n1,d\n1,e\n1,f\n0,g\n0,\"h\ni\"\n1,j\n0,k\n");
     each("tweets", files_at("t"));
 }
 
-static void images(void **state)
+TEST(images)
 {
-    (void)state;
     struct buf bytes = {0};
     struct err failure = {0};
     char path[300];
@@ -119,9 +113,8 @@ static void images(void **state)
     buf_release(&bytes);
 }
 
-static void batchers(void **state)
+TEST(batchers)
 {
-    (void)state;
     static const char *const kinds[] = {"cifar10", "tweets", "flowers"};
     for (int k = 0; k < 3; k++) {
         struct data_pair pair;
@@ -147,9 +140,8 @@ static void batchers(void **state)
     }
 }
 
-static void getting(void **state)
+TEST(getting)
 {
-    (void)state;
     struct buf tar = {0}, zip = {0};
     char cache[100], urls[3][100];
     tar_add(&tar, "x", 'L', "a/long/name");
@@ -187,10 +179,5 @@ static void getting(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(made),     cmocka_unit_test(idx),     cmocka_unit_test(cifar),
-        cmocka_unit_test(reviews),  cmocka_unit_test(texts),   cmocka_unit_test(images),
-        cmocka_unit_test(batchers), cmocka_unit_test(getting),
-    };
-    return cmocka_run_group_tests(tests, files_begin, files_end);
+    return run_all_tests(files_begin, files_end);
 }

@@ -81,9 +81,8 @@ static int names_in_cache(void)
     return count;
 }
 
-static void test_plain_and_gzip(void **state)
+TEST(test_plain_and_gzip)
 {
-    (void)state;
     struct data_got got;
     struct err err = {0};
     files_puts("home/a.txt", "hello hello hello");
@@ -117,9 +116,8 @@ static void test_plain_and_gzip(void **state)
     assert_int_equal(names_in_cache(), 1);
 }
 
-static void test_archives(void **state)
+TEST(test_archives)
 {
-    (void)state;
     struct data_got got;
     struct err err = {0};
     struct buf tar = {0}, zip = {0}, packed = {0};
@@ -175,9 +173,8 @@ static void test_archives(void **state)
 }
 
 // Whatever goes wrong, no set appears, and nothing is left.
-static void test_faults(void **state)
+TEST(test_faults)
 {
-    (void)state;
     files_puts("home/a.txt", "hello hello hello");
     files_put_gzip("home/b.gz", "hello hello hello", 17);
     int before = names_in_cache();
@@ -232,9 +229,8 @@ static bool watch(void *context, const char *file, int64_t done, int64_t total)
 }
 
 // Byte i of the server's pattern is i mod 251; the sum is Python's.
-static void test_http(void **state)
+TEST(test_http)
 {
-    (void)state;
     struct server web;
     struct data_got got;
     struct err err = {0};
@@ -281,9 +277,8 @@ static void test_http(void **state)
 
 // The real set through the shipped table's rows, with its addresses replaced by files: the
 // unpacked sums are those of the originals.
-static void test_real(void **state)
+TEST(test_real)
 {
-    (void)state;
     const char *dir = files_real("mnist");
     if (!dir)
         skip();
@@ -312,10 +307,5 @@ static void test_real(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plain_and_gzip), cmocka_unit_test(test_archives),
-        cmocka_unit_test(test_faults),         cmocka_unit_test(test_http),
-        cmocka_unit_test(test_real),
-    };
-    return cmocka_run_group_tests(tests, files_begin, files_end);
+    return run_all_tests(files_begin, files_end);
 }

@@ -36,9 +36,8 @@ static void make_set(const char *dir, int each)
     files_puts(to, "not an image");
 }
 
-static void test_set(void **state)
+TEST(test_set)
 {
-    (void)state;
     struct data_pair pair = {0}, again = {0};
     struct err err = {0};
     make_set("set", 7);
@@ -84,9 +83,8 @@ static void test_set(void **state)
 
 // sha256sum of the files, sorted by name, then of that list: (cd two; sha256sum */*.jpg |
 // sha256sum)
-static void test_identity(void **state)
+TEST(test_identity)
 {
-    (void)state;
     struct data_pair pair = {0};
     struct err err = {0};
     for (int i = 0; i < 10; i++) {
@@ -108,9 +106,8 @@ static int open_set(const char *dir, struct err *err)
     return rc;
 }
 
-static void test_faults(void **state)
+TEST(test_faults)
 {
-    (void)state;
     assert_fails(open_set("absent", failed), ERR_MISSING, "cannot open the folder");
     files_puts("flat/a.txt", "");
     assert_fails(open_set("flat", failed), ERR_MISSING, "holds 0 JPEGs in 0 folders");
@@ -133,9 +130,8 @@ static void test_faults(void **state)
 }
 
 // A file that turns out to be damaged ends the batch it is in, and only that.
-static void test_damaged_while_reading(void **state)
+TEST(test_damaged_while_reading)
 {
-    (void)state;
     struct data_pair pair = {0};
     struct batcher *batcher;
     struct batch batch;
@@ -179,11 +175,5 @@ static void test_damaged_while_reading(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_set),
-        cmocka_unit_test(test_identity),
-        cmocka_unit_test(test_faults),
-        cmocka_unit_test(test_damaged_while_reading),
-    };
-    return cmocka_run_group_tests(tests, files_begin, files_end);
+    return run_all_tests(files_begin, files_end);
 }

@@ -63,9 +63,8 @@ static void expect_slopes(const char *name, int width, int height, double slack)
             fail_msg("%s: colour %d off by %.2f in the mean", name, c, sums[c] / (SIZE * SIZE));
 }
 
-static void test_slopes(void **state)
+TEST(test_slopes)
 {
-    (void)state;
     expect_slopes("small.jpg", 96, 80, 4);      // enlarged
     expect_slopes("large.jpg", 700, 500, 5);    // reduced
     expect_slopes("subsampled.jpg", 96, 80, 8); // colours at half the resolution
@@ -75,9 +74,8 @@ static void test_slopes(void **state)
     expect_slopes("tall.jpg", 5, 400, 12); // 64 levels from one pixel to the next
 }
 
-static void test_colours(void **state)
+TEST(test_colours)
 {
-    (void)state;
     struct err err = {0};
     assert_ok(decode("grey.jpg", &err), &err);
     for (int i = 0; i < SIZE * SIZE; i++) {
@@ -107,9 +105,8 @@ static int decode_bytes(const char *bytes, size_t len, struct err *err)
     return rc;
 }
 
-static void test_damage(void **state)
+TEST(test_damage)
 {
-    (void)state;
     struct buf bytes = {0};
     assert_fails(decode_bytes("", 0, failed), ERR_FORMAT, "'x.jpg' is empty");
     assert_fails(decode_bytes("\x89PNG\r\n\x1a\n", 8, failed), ERR_FORMAT,
@@ -145,9 +142,8 @@ static void test_damage(void **state)
 }
 
 // A progressive file whose last scan comes a thousand times: each would cost a pass.
-static void test_scans(void **state)
+TEST(test_scans)
 {
-    (void)state;
     struct buf bytes = {0}, many = {0};
     load("progressive.jpg", &bytes);
     char *last = NULL;
@@ -166,9 +162,8 @@ static void test_scans(void **state)
 }
 
 // Without its quantisation tables (ITU T.81, B.5) a file cannot be decoded, whatever came before.
-static void test_tables_of_another_file(void **state)
+TEST(test_tables_of_another_file)
 {
-    (void)state;
     struct buf bytes = {0}, without = {0};
     load("small.jpg", &bytes);
     const unsigned char *p = (const unsigned char *)bytes.data + 2;
@@ -206,12 +201,5 @@ static int tear_down(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_slopes),
-        cmocka_unit_test(test_colours),
-        cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_scans),
-        cmocka_unit_test(test_tables_of_another_file),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return run_all_tests(set_up, tear_down);
 }

@@ -70,9 +70,8 @@ static int labels(const char *name, struct err *err)
     return rc;
 }
 
-static void test_set(void **state)
+TEST(test_set)
 {
-    (void)state;
     struct data_pair pair = {0};
     struct err err = {0};
     // Another set's names, some packed; seven classes.
@@ -97,9 +96,8 @@ static void test_set(void **state)
     data_release(&pair);
 }
 
-static void test_faults(void **state)
+TEST(test_faults)
 {
-    (void)state;
     assert_fails(images("absent", failed), ERR_MISSING, "no such file");
     files_puts("empty", "");
     assert_fails(images("empty", failed), ERR_FORMAT, "empty' is empty");
@@ -147,9 +145,8 @@ static int open_set(const char *dir, struct err *err)
     return rc;
 }
 
-static void test_set_faults(void **state)
+TEST(test_set_faults)
 {
-    (void)state;
     assert_fails(open_set("absent", failed), ERR_MISSING, "cannot open the folder");
     put("bad/train-images-idx3-ubyte", 0x803, 4, 28, 0);
     assert_fails(open_set("bad", failed), ERR_MISSING, "has no train-labels-idx1-ubyte");
@@ -166,9 +163,8 @@ static void test_set_faults(void **state)
     assert_fails(open_set("bad", failed), ERR_FORMAT, "two files for one part");
 }
 
-static void test_mnist(void **state)
+TEST(test_mnist)
 {
-    (void)state;
     const char *dir = files_real("mnist");
     if (!dir)
         skip();
@@ -227,9 +223,8 @@ static int cifar_open_set(const char *dir, struct err *err)
     return rc;
 }
 
-static void test_cifar_set(void **state)
+TEST(test_cifar_set)
 {
-    (void)state;
     struct data_pair pair = {0};
     struct err err = {0};
     struct buf bytes = {0};
@@ -253,9 +248,8 @@ static void test_cifar_set(void **state)
     data_release(&pair);
 }
 
-static void test_cifar_faults(void **state)
+TEST(test_cifar_faults)
 {
-    (void)state;
     struct buf bytes = {0};
     assert_fails(cifar_open_set("absent", failed), ERR_MISSING, "cannot open the folder");
     files_puts("bad/readme.html", "");
@@ -277,9 +271,8 @@ static void test_cifar_faults(void **state)
     buf_release(&bytes);
 }
 
-static void test_real(void **state)
+TEST(test_real)
 {
-    (void)state;
     const char *dir = files_real("cifar10");
     if (!dir)
         skip();
@@ -303,11 +296,5 @@ static void test_real(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_set),        cmocka_unit_test(test_faults),
-        cmocka_unit_test(test_set_faults), cmocka_unit_test(test_mnist),
-        cmocka_unit_test(test_cifar_set),  cmocka_unit_test(test_cifar_faults),
-        cmocka_unit_test(test_real),
-    };
-    return cmocka_run_group_tests(tests, files_begin, files_end);
+    return run_all_tests(files_begin, files_end);
 }

@@ -27,9 +27,8 @@ static void expect_words(const char *text, const char *wanted)
     free(copy);
 }
 
-static void test_split(void **state)
+TEST(test_split)
 {
-    (void)state;
     expect_words("", "");
     expect_words("   ", "");
     expect_words("Hello, World!", "hello|world");
@@ -55,9 +54,8 @@ static void test_split(void **state)
     "0\t2\t0\tBad film\n"                                                                          \
     "0\t1\t1\tThe film was bad\n"
 
-static void test_tables(void **state)
+TEST(test_tables)
 {
-    (void)state;
     struct data_pair pair = {0};
     struct err err = {0};
     files_puts("set/train.tsv", ROWS);
@@ -84,9 +82,8 @@ static void test_tables(void **state)
 
 // The same reviews as files give the same set: by number, negative before positive. Here that is
 // another order than the table's, so the ranks of words met equally often change with it.
-static void test_files(void **state)
+TEST(test_files)
 {
-    (void)state;
     struct data_pair pair = {0};
     struct err err = {0};
     files_puts("raw/train/pos/0_9.txt", "Good good film, good");
@@ -111,9 +108,8 @@ static void test_files(void **state)
     data_release(&pair);
 }
 
-static void test_long(void **state)
+TEST(test_long)
 {
-    (void)state;
     struct buf text = {0};
     struct data_pair pair = {0};
     struct err err = {0};
@@ -147,9 +143,8 @@ static int with_train(const char *text, size_t len, struct err *err)
 }
 #define WITH_TRAIN(text) with_train(text, sizeof text - 1, failed)
 
-static void test_faults(void **state)
+TEST(test_faults)
 {
-    (void)state;
     assert_fails(open_set("absent", failed), ERR_MISSING, "cannot open the folder");
     files_puts("bad/test.tsv", ROWS);
     assert_fails(open_set("bad", failed), ERR_MISSING, "has no train.tsv");
@@ -176,9 +171,8 @@ static void test_faults(void **state)
     assert_fails(open_set("bad2", failed), ERR_MISSING, "test/neg'");
 }
 
-static void test_real(void **state)
+TEST(test_real)
 {
-    (void)state;
     const char *dir = files_real("imdb");
     if (!dir)
         skip();
@@ -245,9 +239,8 @@ static void tweets_expect_words(const char *text, const char *wanted)
 }
 
 // Each line is what the Python implementation gives.
-static void test_tweets_split(void **state)
+TEST(test_tweets_split)
 {
-    (void)state;
     tweets_expect_words("", "");
     tweets_expect_words(" \t#&;:", "");
     tweets_expect_words("Hello World", "hello|world");
@@ -278,9 +271,8 @@ static void test_tweets_split(void **state)
     "0,one two\n1,\"one, \"\"two\"\" three\"\n0,a\n1,b\n0,c\n1,d\n0,e\n1,f\n0,g\n"                 \
     "1,\"over two\nlines\"\n"
 
-static void test_set(void **state)
+TEST(test_set)
 {
-    (void)state;
     struct data_pair pair = {0}, other = {0};
     struct err err = {0};
     const char *path = files_puts("ten.csv", TEN);
@@ -330,9 +322,8 @@ static void test_set(void **state)
     data_release(&pair);
 }
 
-static void test_longest(void **state)
+TEST(test_longest)
 {
-    (void)state;
     struct err err = {0};
     // One long tweet among short ones: it is the longest of the training part, or it is held out
     // and loses its end.
@@ -360,9 +351,8 @@ static void test_longest(void **state)
     assert_true(seen[0] && seen[1]);
 }
 
-static void test_folder(void **state)
+TEST(test_folder)
 {
-    (void)state;
     struct data_pair pair = {0};
     struct err err = {0};
     files_puts("dir/small.csv", "label,text\n");
@@ -382,9 +372,8 @@ static int with(const char *text, struct err *err)
     return rc;
 }
 
-static void test_tweets_faults(void **state)
+TEST(test_tweets_faults)
 {
-    (void)state;
     struct data_pair pair = {0};
     assert_fails(tweets_open(files_at("absent"), &seed_1, &pair, failed), ERR_MISSING,
                  "cannot open");
@@ -465,9 +454,8 @@ static void expect_real(const char *file, int64_t count, int positive, int vocab
     data_release(&pair);
 }
 
-static void test_tweets_real(void **state)
+TEST(test_tweets_real)
 {
-    (void)state;
     if (!files_real("tweets"))
         skip();
     static const char *const top_20k[] = {"i", "!", "user", "to", "the", ","};
@@ -481,13 +469,5 @@ static void test_tweets_real(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_split),         cmocka_unit_test(test_tables),
-        cmocka_unit_test(test_files),         cmocka_unit_test(test_long),
-        cmocka_unit_test(test_faults),        cmocka_unit_test(test_real),
-        cmocka_unit_test(test_tweets_split),  cmocka_unit_test(test_set),
-        cmocka_unit_test(test_longest),       cmocka_unit_test(test_folder),
-        cmocka_unit_test(test_tweets_faults), cmocka_unit_test(test_tweets_real),
-    };
-    return cmocka_run_group_tests(tests, files_begin, files_end);
+    return run_all_tests(files_begin, files_end);
 }

@@ -38,9 +38,8 @@ static void check_file(const struct public_set *set, const struct public_file *f
     assert_true(found);
 }
 
-static void test_rows(void **state)
+TEST(test_rows)
 {
-    (void)state;
     for (const struct public_set *set = public_sets; set->name; set++) {
         assert_true(is_inside(set->name) && !strchr(set->name, '/'));
         assert_true(
@@ -58,9 +57,8 @@ static void test_rows(void **state)
 }
 
 // No workload names a set that does not exist, and every set has one.
-static void test_workloads(void **state)
+TEST(test_workloads)
 {
-    (void)state;
     struct err err = {0};
     for (size_t i = 0; workloads[i]; i++) {
         assert_int_equal(!workloads[i]->data, !workloads[i]->build);
@@ -76,9 +74,8 @@ static void test_workloads(void **state)
 }
 
 // The identity of a set follows from its files' sums, where all of these are known.
-static void test_mnist_identity(void **state)
+TEST(test_mnist_identity)
 {
-    (void)state;
     struct err err = {0};
     const struct public_set *set = public_set_find("mnist", &err);
     struct buf list = {0};
@@ -91,18 +88,16 @@ static void test_mnist_identity(void **state)
     buf_release(&list);
 }
 
-static void test_find(void **state)
+TEST(test_find)
 {
-    (void)state;
     struct err err = {0};
     assert_null(public_set_find("quite another", &err));
     assert_string_equal(err.text, "'quite another' is not a data set");
     assert_string_equal(err.hint, "'fare workloads data list' lists them");
 }
 
-static void test_cache_dir(void **state)
+TEST(test_cache_dir)
 {
-    (void)state;
     struct buf dir = {0};
     struct err err = {0};
     setenv("XDG_CACHE_HOME", "/cache", 1);
@@ -130,9 +125,8 @@ static void put_cifar(const char *name)
     files_put(name, record, sizeof record);
 }
 
-static void test_deeper(void **state)
+TEST(test_deeper)
 {
-    (void)state;
     struct data_pair pair;
     struct err err = {0};
     put_cifar("a/cifar-10-batches-bin/data_batch_1.bin");
@@ -161,9 +155,8 @@ static void test_deeper(void **state)
 }
 
 // No real folder ever turns into a made set, and after a failure nothing is left.
-static void test_never_silent(void **state)
+TEST(test_never_silent)
 {
-    (void)state;
     struct data_pair pair;
     for (size_t i = 0; public_sets[i].name; i++) {
         struct data_options options = {.dir = files_at("absent"), .made_train = 10};
@@ -194,9 +187,8 @@ static void expect(const char *set, const char *dir, const char *name, const cha
     data_release(&pair);
 }
 
-static void test_own_data(void **state)
+TEST(test_own_data)
 {
-    (void)state;
     expect("cifar10", files_at("a"), "own 32x32 images, 2 samples", NULL);
     expect("imdb", files_at("b"), "own reviews, 4 samples", NULL);
     files_puts("c/nietzsche.txt", "01234567890123456789012345678901234567890123"); // 44 characters
@@ -211,9 +203,8 @@ static void test_own_data(void **state)
     data_release(&pair);
 }
 
-static void test_public_names(void **state)
+TEST(test_public_names)
 {
-    (void)state;
     char path[4300];
     if (!files_real("mnist"))
         skip();
@@ -267,9 +258,8 @@ static int find(const char *a, const char *b, char *out, struct err *err)
     return rc;
 }
 
-static void test_folder_find(void **state)
+TEST(test_folder_find)
 {
-    (void)state;
     char out[100];
     struct err err = {0};
     files_puts("set/b-images", "");
@@ -291,9 +281,8 @@ static void test_folder_find(void **state)
     assert_fails(find(".jpg", NULL, out, failed), ERR_MISSING, "has no file that ends in .jpg");
 }
 
-static void test_folder(void **state)
+TEST(test_folder)
 {
-    (void)state;
     struct folder folder;
     struct err err = {0};
     files_puts("names/b", "");
@@ -317,9 +306,8 @@ static void test_folder(void **state)
 }
 
 // printf one >a; printf two >b; sha256sum a b | sha256sum
-static void test_identity(void **state)
+TEST(test_identity)
 {
-    (void)state;
     struct identity identity;
     struct err err = {0};
     static const char *const texts[] = {"one", "two"}, *const names[] = {"a", "b"};
@@ -339,13 +327,5 @@ static void test_identity(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),           cmocka_unit_test(test_workloads),
-        cmocka_unit_test(test_mnist_identity), cmocka_unit_test(test_find),
-        cmocka_unit_test(test_cache_dir),      cmocka_unit_test(test_deeper),
-        cmocka_unit_test(test_never_silent),   cmocka_unit_test(test_own_data),
-        cmocka_unit_test(test_public_names),   cmocka_unit_test(test_folder_find),
-        cmocka_unit_test(test_folder),         cmocka_unit_test(test_identity),
-    };
-    return cmocka_run_group_tests(tests, files_begin, files_end);
+    return run_all_tests(files_begin, files_end);
 }

@@ -37,9 +37,8 @@ static const void *start_of(const struct dataset *set)
 
 // A small set is the beginning of a large one, by however many threads; the parts differ, and so
 // do seeds.
-static void test_function_of_seed(void **state)
+TEST(test_function_of_seed)
 {
-    (void)state;
     static const char *const kinds[] = {"mnist", "cifar10", "imdb", "tweets", "nietzsche"};
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         struct data_pair small, large, other;
@@ -59,9 +58,8 @@ static void test_function_of_seed(void **state)
 
 // The same bytes on every machine and from every compiler, for as long as a result made from them
 // counts: these sums are not expectations but what the first version made.
-static void test_pinned(void **state)
+TEST(test_pinned)
 {
-    (void)state;
     static const struct {
         const char *kind, *identity, *sum;
     } pins[] = {
@@ -93,9 +91,8 @@ static void test_pinned(void **state)
     free(image);
 }
 
-static void test_shapes_of_sets(void **state)
+TEST(test_shapes_of_sets)
 {
-    (void)state;
     struct data_pair pair;
     make("mnist", 1, 10, 10, 1, &pair);
     assert_int_equal(pair.train.channels, 1);
@@ -166,9 +163,8 @@ static double by_means(const struct data_pair *pair)
     return (double)right / (double)pair->test.count;
 }
 
-static void test_images_can_be_told(void **state)
+TEST(test_images_can_be_told)
 {
-    (void)state;
     struct data_pair pair;
     make("mnist", 1, 3000, 500, 2, &pair);
     double share = by_means(&pair);
@@ -187,9 +183,8 @@ static void test_images_can_be_told(void **state)
 
 // Both orders of a pair are as frequent, each word is as frequent under both labels, and the order
 // tells the label.
-static void test_order_is_the_label(void **state)
+TEST(test_order_is_the_label)
 {
-    (void)state;
     static const char *const kinds[] = {"imdb", "tweets"};
     static const int32_t firsts[] = {REVIEWS_FIRST, 1};
     for (int k = 0; k < 2; k++) {
@@ -227,9 +222,8 @@ static void test_order_is_the_label(void **state)
     }
 }
 
-static void test_text(void **state)
+TEST(test_text)
 {
-    (void)state;
     struct data_pair pair;
     // The alphabet of the real text, from Python: sorted(set(text.lower())).
     static const char wanted[] = "\n !\"'(),-.0123456789:;=?[]_abcdefghijklmnopqrstuvwxyz"
@@ -265,9 +259,8 @@ static void test_text(void **state)
     data_release(&pair);
 }
 
-static void test_flowers(void **state)
+TEST(test_flowers)
 {
-    (void)state;
     uint8_t *image = malloc(IMAGES_BYTES);
     int seen[5] = {0};
     double red[5] = {0};
@@ -292,28 +285,12 @@ static void test_flowers(void **state)
     free(image);
 }
 
-static void test_turn(void **state)
+TEST(test_turn)
 {
-    (void)state;
     for (double t = -1; t <= 1; t += 0.125) {
         double c, s;
         synth_turn(t, &c, &s);
         assert_true(fabs(c * c + s * s - 1) < 1e-12);
         assert_true(fabs(atan2(s, c) - t * acos(0)) < 0.04); // nearly proportional
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_function_of_seed),
-        cmocka_unit_test(test_pinned),
-        cmocka_unit_test(test_shapes_of_sets),
-        cmocka_unit_test(test_images_can_be_told),
-        cmocka_unit_test(test_order_is_the_label),
-        cmocka_unit_test(test_text),
-        cmocka_unit_test(test_flowers),
-        cmocka_unit_test(test_turn),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,9 +16,8 @@ static int open_text(const char *text, size_t len, struct data_pair *pair, struc
     return rc;
 }
 
-static void test_windows(void **state)
+TEST(test_windows)
 {
-    (void)state;
     struct data_pair pair;
     struct err err = {0};
     struct buf text = {0};
@@ -43,9 +42,8 @@ static void test_windows(void **state)
     buf_release(&text);
 }
 
-static void test_characters(void **state)
+TEST(test_characters)
 {
-    (void)state;
     struct data_pair pair;
     struct err err = {0};
     static const char text[] = "z\xC3\x84\xC3\xA4 \xF0\x9F\x98\x80\xE2\x82\xAC\n"
@@ -75,9 +73,8 @@ static void test_characters(void **state)
     data_release(&pair);
 }
 
-static void test_folder(void **state)
+TEST(test_folder)
 {
-    (void)state;
     struct data_pair pair = {0};
     struct err err = {0};
     static const char text[] = "01234567890123456789012345678901234567890123";
@@ -94,9 +91,8 @@ static void test_folder(void **state)
     data_release(&pair);
 }
 
-static void test_faults(void **state)
+TEST(test_faults)
 {
-    (void)state;
     struct data_pair pair = {0};
     char one[60];
     memset(one, 'a', sizeof one);
@@ -115,9 +111,8 @@ static void test_faults(void **state)
                  "only one distinct character");
 }
 
-static void test_real(void **state)
+TEST(test_real)
 {
-    (void)state;
     const char *dir = files_real("nietzsche");
     if (!dir)
         skip();
@@ -178,9 +173,8 @@ static void expect_windows(const struct dataset *set, int64_t count, int context
     }
 }
 
-static void windows_of_tokens(void **state)
+TEST(windows_of_tokens)
 {
-    (void)state;
     struct data_pair pair;
     struct err err = {0};
     const int32_t header[3] = {20240520, 1, 101};
@@ -200,9 +194,8 @@ static void windows_of_tokens(void **state)
     data_release(&pair);
 }
 
-static void folders_have_two_parts(void **state)
+TEST(folders_have_two_parts)
 {
-    (void)state;
     struct data_pair pair;
     struct err err = {0};
     put_tokens("nano/train.bin", 41, NULL);
@@ -226,9 +219,8 @@ static void folders_have_two_parts(void **state)
 
 // The numbers of bytes in GPT-2's vocab.json: "!" 0, "~" 93, "¡" 94, "ÿ" 187, then the control
 // characters from 188, the newline 198, the space 220 and byte 173 at last.
-static void texts_are_read_by_bytes(void **state)
+TEST(texts_are_read_by_bytes)
 {
-    (void)state;
     static const struct {
         uint8_t byte;
         uint16_t token;
@@ -252,9 +244,8 @@ static void texts_are_read_by_bytes(void **state)
     data_release(&pair);
 }
 
-static void broken_files_are_refused(void **state)
+TEST(broken_files_are_refused)
 {
-    (void)state;
     struct data_pair pair;
     const int32_t version[3] = {20240520, 7, 30}, count[3] = {20240520, 1, 31};
     assert_fails(open_tokens(put_tokens("v.bin", 30, version), 10, &pair, failed), ERR_FORMAT,
@@ -273,9 +264,8 @@ static void broken_files_are_refused(void **state)
                  "has no file of text or tokens");
 }
 
-static void batches_have_a_label_per_token(void **state)
+TEST(batches_have_a_label_per_token)
 {
-    (void)state;
     struct data_pair pair;
     struct err err = {0};
     struct batcher *batcher;
@@ -299,9 +289,8 @@ static void batches_have_a_label_per_token(void **state)
 
 // The law of Zipf and Mandelbrot, 1 / (rank + 2.7), within five standard deviations; and half of
 // the tokens are one of four successors, so that those are as frequent as that.
-static void made_tokens_are_like_english(void **state)
+TEST(made_tokens_are_like_english)
 {
-    (void)state;
     struct data_pair pair;
     struct err err = {0};
     const struct data_options options = {.seed = 1, .made_train = 500, .made_test = 5};
@@ -341,18 +330,5 @@ static void made_tokens_are_like_english(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_windows),
-        cmocka_unit_test(test_characters),
-        cmocka_unit_test(test_folder),
-        cmocka_unit_test(test_faults),
-        cmocka_unit_test(test_real),
-        cmocka_unit_test(windows_of_tokens),
-        cmocka_unit_test(folders_have_two_parts),
-        cmocka_unit_test(texts_are_read_by_bytes),
-        cmocka_unit_test(broken_files_are_refused),
-        cmocka_unit_test(batches_have_a_label_per_token),
-        cmocka_unit_test(made_tokens_are_like_english),
-    };
-    return cmocka_run_group_tests(tests, files_begin, files_end);
+    return run_all_tests(files_begin, files_end);
 }

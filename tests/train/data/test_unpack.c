@@ -47,9 +47,8 @@ static void expect(const struct buf *bytes, const char *wanted)
     buf_release(&packed);
 }
 
-static void test_tar(void **state)
+TEST(test_tar)
 {
-    (void)state;
     struct buf tar = {0};
     char name[301];
     memset(name, 'n', 300);
@@ -88,9 +87,8 @@ static void test_tar(void **state)
 }
 
 // What GNU tar 1.34 wrote for a name of 150 characters with --format=ustar: a prefix and a name.
-static void test_prefix(void **state)
+TEST(test_prefix)
 {
-    (void)state;
     struct buf tar = {0};
     tar_add(&tar, "name", '0', "text");
     memcpy(tar.data + 345, "the/prefix", 10);
@@ -99,9 +97,8 @@ static void test_prefix(void **state)
     buf_release(&tar);
 }
 
-static void test_tar_faults(void **state)
+TEST(test_tar_faults)
 {
-    (void)state;
     struct buf tar = {0};
     tar_add(&tar, "a", '0', "some bytes");
     tar_add(&tar, "b", '0', "more");
@@ -161,9 +158,8 @@ static int unzip(const struct buf *zip, const char *member, struct buf *out, str
     return unzip_file(files_put("x.zip", zip->data, zip->len), member, 100000, out, err);
 }
 
-static void test_zip(void **state)
+TEST(test_zip)
 {
-    (void)state;
     struct buf zip = {0}, out = {0};
     struct err err = {0};
     zip_make(&zip, "some bytes, stored");
@@ -180,9 +176,8 @@ static void test_zip(void **state)
     buf_release(&out);
 }
 
-static void test_zip_faults(void **state)
+TEST(test_zip_faults)
 {
-    (void)state;
     struct buf zip = {0}, out = {0};
     struct err err = {0};
     assert_fails(unzip_file(files_at("absent"), "x", 1, &out, failed), ERR_MISSING, "cannot open");
@@ -215,10 +210,5 @@ static void test_zip_faults(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tar),        cmocka_unit_test(test_prefix),
-        cmocka_unit_test(test_tar_faults), cmocka_unit_test(test_zip),
-        cmocka_unit_test(test_zip_faults),
-    };
-    return cmocka_run_group_tests(tests, files_begin, files_end);
+    return run_all_tests(files_begin, files_end);
 }

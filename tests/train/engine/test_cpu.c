@@ -35,9 +35,8 @@ static void run_case(const struct op_case *c, const struct size *size, int threa
     net_release(&net);
 }
 
-static void every_operation_is_that_of_the_reference(void **state)
+TEST(every_operation_is_that_of_the_reference)
 {
-    (void)state;
     const char *only = getenv("FARE_TEST_ONLY");
     for (size_t i = 0; i < sizeof op_cases / sizeof *op_cases; i++) {
         if (only && !strstr(op_cases[i].name, only))
@@ -48,9 +47,8 @@ static void every_operation_is_that_of_the_reference(void **state)
     }
 }
 
-static void a_batch_that_is_not_full_counts_what_is_there(void **state)
+TEST(a_batch_that_is_not_full_counts_what_is_there)
 {
-    (void)state;
     const char *only = getenv("FARE_TEST_ONLY");
     for (size_t i = 0; i < sizeof op_cases / sizeof *op_cases; i++) {
         if (only && !strstr(op_cases[i].name, only))
@@ -65,9 +63,5 @@ int main(void)
 {
     // Threads that wait sleep, so that other programs on the machine do not slow this one down.
     setenv("OMP_WAIT_POLICY", "passive", 0);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_operation_is_that_of_the_reference),
-        cmocka_unit_test(a_batch_that_is_not_full_counts_what_is_there),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -40,9 +40,8 @@ static void run_case(const struct gpt_case *c, const struct gpt *g, int threads,
     net_release(&net);
 }
 
-static void every_operation_is_that_of_the_reference(void **state)
+TEST(every_operation_is_that_of_the_reference)
 {
-    (void)state;
     const char *only = getenv("FARE_TEST_ONLY");
     for (size_t i = 0; i < sizeof gpt_cases / sizeof *gpt_cases; i++)
         for (size_t k = 0; k < sizeof gpt_sizes / sizeof *gpt_sizes; k++) {
@@ -56,9 +55,8 @@ static void every_operation_is_that_of_the_reference(void **state)
 
 static const struct gpt small = {2, 3, 24, 19, 61, 20};
 
-static void a_small_gpt_learns_as_the_reference_does(void **state)
+TEST(a_small_gpt_learns_as_the_reference_does)
 {
-    (void)state;
     for (int64_t part = 0; part < 3; part++) {
         struct net net;
         struct pair pair;
@@ -81,9 +79,8 @@ static void a_small_gpt_learns_as_the_reference_does(void **state)
 
 // bf16: products of rounded numbers, everything else in f32. A machine without such kernels skips
 // it.
-static void bfloat16_is_close_to_the_reference(void **state)
+TEST(bfloat16_is_close_to_the_reference)
 {
-    (void)state;
     const struct engine_options options = {.threads = 2, .seed = 5, .precision = ENGINE_BF16};
     if (engine_cpu.available(&options, NULL) != 0)
         skip();
@@ -104,9 +101,8 @@ static void bfloat16_is_close_to_the_reference(void **state)
 }
 
 // The same batch again and again: the loss goes to zero.
-static void a_batch_is_learned_by_heart(void **state)
+TEST(a_batch_is_learned_by_heart)
 {
-    (void)state;
     struct recipe recipe = adamw;
     struct net net;
     struct pair pair;
@@ -131,9 +127,8 @@ static void a_batch_is_learned_by_heart(void **state)
     net_release(&net);
 }
 
-static void the_same_seed_gives_the_same_bits(void **state)
+TEST(the_same_seed_gives_the_same_bits)
 {
-    (void)state;
     struct net net;
     struct pair pairs[2];
     struct err err = {0};
@@ -159,9 +154,8 @@ static void the_same_seed_gives_the_same_bits(void **state)
     net_release(&net);
 }
 
-static void recipes_that_do_not_fit_are_refused(void **state)
+TEST(recipes_that_do_not_fit_are_refused)
 {
-    (void)state;
     struct net net;
     struct engine_program *program;
     struct err err = {0};
@@ -184,13 +178,5 @@ static void recipes_that_do_not_fit_are_refused(void **state)
 int main(void)
 {
     setenv("OMP_WAIT_POLICY", "passive", 0);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_operation_is_that_of_the_reference),
-        cmocka_unit_test(a_small_gpt_learns_as_the_reference_does),
-        cmocka_unit_test(bfloat16_is_close_to_the_reference),
-        cmocka_unit_test(a_batch_is_learned_by_heart),
-        cmocka_unit_test(the_same_seed_gives_the_same_bits),
-        cmocka_unit_test(recipes_that_do_not_fit_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

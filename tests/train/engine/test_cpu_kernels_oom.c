@@ -9,9 +9,8 @@
 
 static struct recipe recipe = {.optimizer = OPTIMIZER_ADAM, .rho = 0.9F, .beta2 = 0.999F};
 
-static void test_embedding(void **state)
+TEST(test_embedding)
 {
-    (void)state;
     for (int optimizer = OPTIMIZER_RMSPROP; optimizer <= OPTIMIZER_ADAM; optimizer++) {
         recipe.optimizer = (enum optimizer)optimizer;
         OOM_EACH
@@ -28,9 +27,8 @@ static void test_embedding(void **state)
     }
 }
 
-static void test_lstm(void **state)
+TEST(test_lstm)
 {
-    (void)state;
     for (int input = LSTM_FEATURES; input <= LSTM_ONE_HOT; input++)
         OOM_EACH
         {
@@ -50,9 +48,8 @@ static void test_lstm(void **state)
         }
 }
 
-static void test_l1(void **state)
+TEST(test_l1)
 {
-    (void)state;
     team_set(3);
     static float a[2 * 600], b[3 * 600], out[6];
     OOM_EACH
@@ -61,14 +58,4 @@ static void test_l1(void **state)
         int rc = l1_distances(a, b, 2, 3, 600, out, &err);
         OOM_EXPECT(rc, &err);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_embedding),
-        cmocka_unit_test(test_lstm),
-        cmocka_unit_test(test_l1),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

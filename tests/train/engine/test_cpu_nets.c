@@ -77,13 +77,60 @@ static void defined(const struct workload *workload, const struct workload_optio
     assert_ok(workload_net_as_defined(workload, options, net, &err), &err);
 }
 
+static const struct recipe inception_recipe = {
+    .optimizer = OPTIMIZER_RMSPROP_MOMENTUM,
+    .rho = 0.9f,
+    .epsilon = 1,
+    .momentum = 0.9f,
+    .weight_decay = 4e-5f,
+    .batch = 6,
+    .stages = {{.rate = 0.01f, .only = "logits"}, {.rate = 0.01f}},
+    .stage_count = 2};
+
+// ---- bfloat16 ----
+
+// Bfloat16 has 8 bits: each rounding is off by up to 0.4 %, and a few of them follow each other.
+// First of all: it tries the library in children.
+TEST(bf16_is_near_where_it_works)
+{
+    struct err err = {0};
+    struct engine_options options = {.threads = 2, .seed = 5, .precision = ENGINE_BF16};
+    if (engine_cpu.available(&options, &err) != 0) {
+        print_message("skipped: %s\n", err.text);
+        skip();
+    }
+    static const struct workload *const cases[] = {
+        &workload_mlp, &workload_cnn, &workload_cifar, &workload_textgen, NULL, NULL};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct net net;
+        struct pair pair;
+        struct gap gap = {0};
+        struct recipe recipe = inception_recipe;
+        recipe.stages[0] = recipe.stages[1];
+        if (cases[i]) {
+            recipe = cases[i]->recipe;
+            recipe.stages[0].rate /= 10;
+            defined(cases[i], NULL, &net);
+        } else {
+            small_inception_of(&net, i % 2); // with and without the other head
+        }
+        pair_init(&pair, &net, &recipe, 6, &options);
+        for (uint64_t step = 0; step < 3; step++) {
+            struct engine_batch batch = pair_batch(&pair, step, step == 2 ? 5 : 6);
+            pair_step(&pair, &batch, &gap);
+        }
+        assert_within(&gap, 0.05, net.name);
+        pair_release(&pair);
+        net_release(&net);
+    }
+}
+
 // ---- optimizers ----
 
 // With a large epsilon, so that a step is a smooth function of its gradient: with a small one a
 // gradient that is zero but for rounding moves its number by a whole step either way.
-static void optimizers_follow_their_rules(void **state)
+TEST(optimizers_follow_their_rules)
 {
-    (void)state;
     static const struct recipe recipes[] = {
         {.optimizer = OPTIMIZER_RMSPROP, .rho = 0.9f, .epsilon = 0.01f, .decay = 0.01f},
         {.optimizer = OPTIMIZER_RMSPROP_MOMENTUM,
@@ -143,9 +190,8 @@ static void train_pair(const struct net *net, const struct recipe *recipe, int64
     pair_release(&pair);
 }
 
-static void the_nets_learn_as_the_reference_does(void **state)
+TEST(the_nets_learn_as_the_reference_does)
 {
-    (void)state;
     static const struct {
         const struct workload *workload;
         int batch, steps;
@@ -168,19 +214,8 @@ static void the_nets_learn_as_the_reference_does(void **state)
     }
 }
 
-static const struct recipe inception_recipe = {
-    .optimizer = OPTIMIZER_RMSPROP_MOMENTUM,
-    .rho = 0.9f,
-    .epsilon = 1,
-    .momentum = 0.9f,
-    .weight_decay = 4e-5f,
-    .batch = 6,
-    .stages = {{.rate = 0.01f, .only = "logits"}, {.rate = 0.01f}},
-    .stage_count = 2};
-
-static void a_small_inception_learns_as_the_reference_does(void **state)
+TEST(a_small_inception_learns_as_the_reference_does)
 {
-    (void)state;
     struct net net;
     struct recipe recipe = inception_recipe;
     recipe.stages[0] = recipe.stages[1];
@@ -261,9 +296,8 @@ static void check_bits(const struct net *net, const struct recipe *recipe_, int6
     pair_release(&pair);
 }
 
-static void the_same_seed_gives_the_same_bits(void **state)
+TEST(the_same_seed_gives_the_same_bits)
 {
-    (void)state;
     static const struct workload *const cases[] = {&workload_mlp, &workload_cnn, &workload_cifar,
                                                    &workload_imdb, &workload_textgen};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -283,9 +317,8 @@ static void the_same_seed_gives_the_same_bits(void **state)
     }
 }
 
-static void what_is_written_is_read(void **state)
+TEST(what_is_written_is_read)
 {
-    (void)state;
     struct net net;
     small_inception(&net);
     struct recipe recipe = with_batch(&inception_recipe, 3);
@@ -353,18 +386,16 @@ static void check_stages(bool auxiliary)
 }
 
 // With an auxiliary head the layer of that name is there twice.
-static void a_stage_trains_its_layers_alone(void **state)
+TEST(a_stage_trains_its_layers_alone)
 {
-    (void)state;
     check_stages(false);
     check_stages(true);
 }
 
 // ---- mistakes ----
 
-static void mistakes_are_named(void **state)
+TEST(mistakes_are_named)
 {
-    (void)state;
     struct net net;
     struct engine_program *program;
     struct engine_score score = {0};
@@ -403,57 +434,9 @@ static void mistakes_are_named(void **state)
     net_release(&net);
 }
 
-// ---- bfloat16 ----
-
-// Bfloat16 has 8 bits: each rounding is off by up to 0.4 %, and a few of them follow each other.
-static void bf16_is_near_where_it_works(void **state)
-{
-    (void)state;
-    struct err err = {0};
-    struct engine_options options = {.threads = 2, .seed = 5, .precision = ENGINE_BF16};
-    if (engine_cpu.available(&options, &err) != 0) {
-        print_message("skipped: %s\n", err.text);
-        skip();
-    }
-    static const struct workload *const cases[] = {
-        &workload_mlp, &workload_cnn, &workload_cifar, &workload_textgen, NULL, NULL};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct net net;
-        struct pair pair;
-        struct gap gap = {0};
-        struct recipe recipe = inception_recipe;
-        recipe.stages[0] = recipe.stages[1];
-        if (cases[i]) {
-            recipe = cases[i]->recipe;
-            recipe.stages[0].rate /= 10;
-            defined(cases[i], NULL, &net);
-        } else {
-            small_inception_of(&net, i % 2); // with and without the other head
-        }
-        pair_init(&pair, &net, &recipe, 6, &options);
-        for (uint64_t step = 0; step < 3; step++) {
-            struct engine_batch batch = pair_batch(&pair, step, step == 2 ? 5 : 6);
-            pair_step(&pair, &batch, &gap);
-        }
-        assert_within(&gap, 0.05, net.name);
-        pair_release(&pair);
-        net_release(&net);
-    }
-}
-
 int main(void)
 {
     // Threads that wait sleep, so that other programs on the machine do not slow this one down.
     setenv("OMP_WAIT_POLICY", "passive", 0);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bf16_is_near_where_it_works), // first: it tries the library in children
-        cmocka_unit_test(optimizers_follow_their_rules),
-        cmocka_unit_test(the_nets_learn_as_the_reference_does),
-        cmocka_unit_test(a_small_inception_learns_as_the_reference_does),
-        cmocka_unit_test(the_same_seed_gives_the_same_bits),
-        cmocka_unit_test(what_is_written_is_read),
-        cmocka_unit_test(a_stage_trains_its_layers_alone),
-        cmocka_unit_test(mistakes_are_named),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -68,15 +68,13 @@ static void try_net(void (*build)(struct net *))
     net_release(&net);
 }
 
-static void images(void **state)
+TEST(images)
 {
-    (void)state;
     try_net(image_net);
 }
 
-static void texts(void **state)
+TEST(texts)
 {
-    (void)state;
     try_net(text_net);
 }
 
@@ -84,6 +82,5 @@ int main(void)
 {
     // Threads that wait sleep, so that other programs on the machine do not slow this one down.
     setenv("OMP_WAIT_POLICY", "passive", 0);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(images), cmocka_unit_test(texts)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -26,9 +26,8 @@ static int measure(int precision, struct engine_product *out, struct err *err)
 
 // A round takes a millisecond by the driver's clock. The first product seems to take one as well,
 // so a round of 50 ms has 50.
-static void all_precisions(void **state)
+TEST(all_precisions)
 {
-    (void)state;
     static const char *const names[] = {"f32", "tf32", "bf16", "f16", "fp8"};
     behave("", "");
     for (int i = 0; i < 5; i++) {
@@ -43,9 +42,8 @@ static void all_precisions(void **state)
     assert_null(engine_cuda.blas->precision(5));
 }
 
-static void failures_are_told(void **state)
+TEST(failures_are_told)
 {
-    (void)state;
     static const struct {
         const char *as, *failing;
         int rc;
@@ -79,9 +77,8 @@ static void failures_are_told(void **state)
     }
 }
 
-static void absurd_times_are_told(void **state)
+TEST(absurd_times_are_told)
 {
-    (void)state;
     static const char *const times[] = {"0", "-1", "1e-9", "nan", "inf"}; // ms
     behave("", "");
     for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
@@ -95,9 +92,8 @@ static void absurd_times_are_told(void **state)
     unsetenv("FAKE_GPU_MS");
 }
 
-static void libraries_that_do_not_open(void **state)
+TEST(libraries_that_do_not_open)
 {
-    (void)state;
     struct blas *cublas;
     struct err missing = {0}, incomplete = {0}, old = {0}, broken = {0};
     behave("", "");
@@ -115,9 +111,8 @@ static void libraries_that_do_not_open(void **state)
 }
 
 // 3 × 64 MiB of f32 do not fit beside the workspace: an error, and memory for the next.
-static void a_full_gpu(void **state)
+TEST(a_full_gpu)
 {
-    (void)state;
     struct engine_product out = {0};
     struct err err = {0};
     behave("", "");
@@ -131,13 +126,6 @@ static void a_full_gpu(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_precisions),
-        cmocka_unit_test(failures_are_told),
-        cmocka_unit_test(absurd_times_are_told),
-        cmocka_unit_test(libraries_that_do_not_open),
-        cmocka_unit_test(a_full_gpu),
-    };
     (void)argc;
     const char *slash = strrchr(argv[0], '/');
     int len = (int)(slash ? slash - argv[0] : 1);
@@ -146,5 +134,5 @@ int main(int argc, char **argv)
     snprintf(another, sizeof another, "%.*s/../../machine/fake_library.so", len, folder);
     take_stand_in(argv[0]);
     setenv("FAKE_GPU_MEMORY", "268435456", 1);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -83,9 +83,8 @@ static void try_net(void (*build)(struct net *), const struct engine_set *set)
     net_release(&net);
 }
 
-static void images(void **state)
+TEST(images)
 {
-    (void)state;
     static const uint8_t pixels[2 * 3 * 9 * 9];
     static const int32_t labels[2] = {0, 2};
     const struct engine_set set = {
@@ -93,9 +92,8 @@ static void images(void **state)
     try_net(image_net, &set);
 }
 
-static void texts(void **state)
+TEST(texts)
 {
-    (void)state;
     static const int32_t tokens[10] = {1, 2, 3, 4, 5, 6, 0, 1, 2, 3}, labels[2] = {0, 2};
     const struct engine_set set = {.count = 2,
                                    .time = 5,
@@ -106,9 +104,8 @@ static void texts(void **state)
     try_net(text_net, &set);
 }
 
-static void wrong_sets_are_refused(void **state)
+TEST(wrong_sets_are_refused)
 {
-    (void)state;
     static const int32_t tokens[5] = {1, 2, 7, 4, 5}, good[5] = {0}, labels[1] = {0},
                          wrong[1] = {3};
     struct engine_set set = {.count = 1,
@@ -137,10 +134,5 @@ int main(int argc, char **argv)
 {
     (void)argc;
     take_stand_in(argv[0]);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(images),
-        cmocka_unit_test(texts),
-        cmocka_unit_test(wrong_sets_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -365,9 +365,8 @@ static void compare(const struct rank_case *c, int size, bool queued, const stru
                       most);
 }
 
-static void ranks_train_as_one_does(void **state)
+TEST(ranks_train_as_one_does)
 {
-    (void)state;
     const char *only = getenv("FARE_TEST_ONLY");
     bool whole = getenv("FARE_TEST_WHOLE");
     far = 0;
@@ -417,9 +416,8 @@ static void fails_with(int size, const char *fail, const char *words, double wit
     drop(result);
 }
 
-static void without_nccl(void **state)
+TEST(without_nccl)
 {
-    (void)state;
     const char *real = getenv("FARE_NCCL");
     char *kept = strdup(real);
     setenv("FARE_NCCL", "/nowhere/libnccl.so.2", 1);
@@ -429,9 +427,8 @@ static void without_nccl(void **state)
     free(kept);
 }
 
-static void too_old_nccl(void **state)
+TEST(too_old_nccl)
 {
-    (void)state;
     setenv("FAKE_NCCL_VERSION", "2804", 1); // how 2.8.4 says it
     fails_with(2, NULL, "NCCL 2.8.4", 5);
     setenv("FAKE_NCCL_VERSION", "21303", 1);
@@ -439,9 +436,8 @@ static void too_old_nccl(void **state)
     unsetenv("FAKE_NCCL_VERSION");
 }
 
-static void connecting_fails(void **state)
+TEST(connecting_fails)
 {
-    (void)state;
     fails_with(2, "id", "ncclGetUniqueId", 5);
     fails_with(2, "init:0", "Duplicate GPU detected", 5);
     fails_with(2, "init:1", "Duplicate GPU detected", 5);
@@ -450,18 +446,16 @@ static void connecting_fails(void **state)
     unsetenv("FARE_NCCL_PATIENCE_S");
 }
 
-static void sums_fail(void **state)
+TEST(sums_fail)
 {
-    (void)state;
     fails_with(2, "call:0:2", "ncclAllReduce failed", 5);
     fails_with(2, "call:1:2", "ncclAllReduce failed", 5);
     fails_with(4, "sum:0:3", "a sum over the ranks failed with remote error", 5);
     fails_with(4, "sum:2:3", "a sum over the ranks failed with remote error", 5);
 }
 
-static void a_rank_dies(void **state)
+TEST(a_rank_dies)
 {
-    (void)state;
     dies_at = 2;
     fails_with(2, NULL, "rank 1", 20);
     fails_with(4, NULL, "rank 1", 20);
@@ -491,9 +485,8 @@ static void alone_in(const struct rank_case *c, bool queued)
     drop(summed);
 }
 
-static void alone(void **state)
+TEST(alone)
 {
-    (void)state;
     far = 0;
     setenv("FAKE_GPU_RUN", "1", 1);
     alone_in(&cases[0], true);
@@ -577,14 +570,5 @@ int main(int argc, char **argv)
     const char *gpu = getenv("FARE_CUDA");
     snprintf(nccl, sizeof nccl, "%.*s/fake_nccl.so", (int)(strrchr(gpu, '/') - gpu), gpu);
     setenv("FARE_NCCL", nccl, 1);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(alone),
-        cmocka_unit_test(ranks_train_as_one_does),
-        cmocka_unit_test(without_nccl),
-        cmocka_unit_test(too_old_nccl),
-        cmocka_unit_test(connecting_fails),
-        cmocka_unit_test(sums_fail),
-        cmocka_unit_test(a_rank_dies),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

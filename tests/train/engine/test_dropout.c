@@ -9,9 +9,8 @@
 #include "train/engine/engine.h"
 #include "test.h"
 
-static void test_threshold(void **state)
+TEST(test_threshold)
 {
-    (void)state;
     assert_int_equal(engine_dropout_threshold(0), 0);
     assert_int_equal(engine_dropout_threshold(0.5f), 0x80000000u);
     assert_int_equal(engine_dropout_threshold(0.25f), 0x40000000u);
@@ -20,9 +19,8 @@ static void test_threshold(void **state)
 }
 
 // The header's definition written again in Python: seed 7, layer 3, iteration 5, rate 1/4.
-static void test_definition(void **state)
+TEST(test_definition)
 {
-    (void)state;
     struct dropout dropout;
     dropout_init(&dropout, 7, 3, 5, 0.25f);
     assert_int_equal(dropout.key[0], 0x14f574ff);
@@ -43,9 +41,8 @@ static void test_definition(void **state)
         assert_int_equal(kept[i], far[i] - '0');
 }
 
-static void test_any_part(void **state)
+TEST(test_any_part)
 {
-    (void)state;
     struct dropout dropout;
     uint8_t whole[101], part[101];
     dropout_init(&dropout, UINT64_C(0x123456789abcdef0), 250, 1, 0.5f);
@@ -61,9 +58,8 @@ static void test_any_part(void **state)
 
 // Shares as the rate says, to five standard deviations; masks of other layers, iterations and
 // seeds agree with a given one as often as chance has it.
-static void test_share_and_independence(void **state)
+TEST(test_share_and_independence)
 {
-    (void)state;
     enum { COUNT = 100000 };
     static uint8_t one[COUNT], two[COUNT];
     static const float rates[] = {0, 0.2f, 0.25f, 0.5f, 0.9f};
@@ -86,15 +82,4 @@ static void test_share_and_independence(void **state)
             same += one[i] == two[i];
         assert_true(fabs(same - COUNT / 2.0) < 5 * sqrt(COUNT / 4.0));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_threshold),
-        cmocka_unit_test(test_definition),
-        cmocka_unit_test(test_any_part),
-        cmocka_unit_test(test_share_and_independence),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

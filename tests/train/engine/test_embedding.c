@@ -104,9 +104,8 @@ static void compare_ways(int vocabulary, int units, int64_t iteration, int steps
     embedding_free(read);
 }
 
-static void test_lazy_is_dense(void **state)
+TEST(test_lazy_is_dense)
 {
-    (void)state;
     static const struct kernels *const tables[] = {&kernels_avx512, &kernels_avx2, &kernels_base};
     for (size_t i = 0; i < 3; i++) {
         if (!kernels_limit(tables[i]))
@@ -214,9 +213,8 @@ static void compare_rule(const struct recipe *recipe, int vocabulary, int units,
     embedding_free(e);
 }
 
-static void test_rules(void **state)
+TEST(test_rules)
 {
-    (void)state;
     static const struct recipe others[] = {
         {.optimizer = OPTIMIZER_RMSPROP,
          .rho = 0.9F,
@@ -242,9 +240,8 @@ static void test_rules(void **state)
     }
 }
 
-static void test_forward_and_backward(void **state)
+TEST(test_forward_and_backward)
 {
-    (void)state;
     enum { V = 9, UNITS = 5 };
     static const int32_t tokens[] = {4, 8, 4, 0, 4, 8};
     for (int threads = 1; threads <= 3; threads++) {
@@ -266,14 +263,4 @@ static void test_forward_and_backward(void **state)
         assert_memory_equal(embedding_grad(e), sum, sizeof sum);
         embedding_free(e);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_forward_and_backward),
-        cmocka_unit_test(test_rules),
-        cmocka_unit_test(test_lazy_is_dense),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,9 +68,8 @@ static void body_sum(struct group *group)
     free(values);
 }
 
-static void test_sum(void **state)
+TEST(test_sum)
 {
-    (void)state;
     for (int size = 2; size <= 5; size++) {
         struct err err = in_ranks(size, body_sum);
         assert_string_equal(err.text, "");
@@ -93,9 +92,8 @@ static void body_data(struct group *group)
     free(data);
 }
 
-static void test_broadcast_and_gather(void **state)
+TEST(test_broadcast_and_gather)
 {
-    (void)state;
     struct err err = in_ranks(3, body_data);
     assert_string_equal(err.text, "");
 }
@@ -116,9 +114,8 @@ static void body_start(struct group *group)
         CHECK(group, values[i][2] == (float)(2 * i + 5));
 }
 
-static void test_start_and_wait(void **state)
+TEST(test_start_and_wait)
 {
-    (void)state;
     struct err err = in_ranks(2, body_start);
     assert_string_equal(err.text, "");
 }
@@ -145,16 +142,14 @@ static void body_use(struct group *group)
     CHECK(group, one == 4);
 }
 
-static void test_use(void **state)
+TEST(test_use)
 {
-    (void)state;
     struct err err = in_ranks(4, body_use);
     assert_string_equal(err.text, "");
 }
 
-static void test_share(void **state)
+TEST(test_share)
 {
-    (void)state;
     int64_t first, part;
     group_share(NULL, 7, &first, &part);
     assert_int_equal(first, 0);
@@ -175,9 +170,8 @@ static void body_share(struct group *group)
     CHECK(group, part == (rank < 2) && (part == 0 || first == rank));
 }
 
-static void test_shares(void **state)
+TEST(test_shares)
 {
-    (void)state;
     struct err err = in_ranks(4, body_share);
     assert_string_equal(err.text, "");
 }
@@ -213,9 +207,8 @@ static void body_leaving(struct group *group)
             clock_sleep_ns(NS_PER_MS);
 }
 
-static void test_lost_ranks(void **state)
+TEST(test_lost_ranks)
 {
-    (void)state;
     int64_t began_ns = clock_now_ns();
     assert_string_equal(in_ranks(3, body_killed).text, "rank 1 was killed by signal 9 (Killed)");
     assert_string_equal(in_ranks(4, body_failing).text, "rank 2: the disk is on fire");
@@ -238,16 +231,14 @@ static void body_slow(struct group *group)
     CHECK(group, times.communication_ns < 200 * NS_PER_MS);
 }
 
-static void test_slow_rank(void **state)
+TEST(test_slow_rank)
 {
-    (void)state;
     struct err err = in_ranks(2, body_slow);
     assert_string_equal(err.text, "");
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
-    (void)state;
     struct err err = {0};
     struct group *group = NULL;
     assert_int_equal(group_fork(&group, 1, &err), ERR_USAGE);
@@ -255,20 +246,4 @@ static void test_refused(void **state)
     assert_null(group);
     group_free(NULL);
     group_fail(NULL, "alone");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sum),
-        cmocka_unit_test(test_broadcast_and_gather),
-        cmocka_unit_test(test_start_and_wait),
-        cmocka_unit_test(test_use),
-        cmocka_unit_test(test_share),
-        cmocka_unit_test(test_shares),
-        cmocka_unit_test(test_lost_ranks),
-        cmocka_unit_test(test_slow_rank),
-        cmocka_unit_test(test_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,9 +6,8 @@
 #include "base/rng.h"
 #include "test.h"
 
-static void test_by_hand(void **state)
+TEST(test_by_hand)
 {
-    (void)state;
     struct groups g;
     struct err err = {0};
     assert_ok(groups_init(&g, 10, 8, &err), &err);
@@ -32,9 +31,8 @@ static void test_by_hand(void **state)
 }
 
 // What must hold of any batch, full ones included.
-static void test_any(void **state)
+TEST(test_any)
 {
-    (void)state;
     enum { VOCABULARY = 37, MOST = 200 };
     struct rng rng;
     rng_init(&rng, 1);
@@ -64,10 +62,4 @@ static void test_any(void **state)
         }
     }
     groups_release(&g);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_by_hand), cmocka_unit_test(test_any)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

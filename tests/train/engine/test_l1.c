@@ -65,15 +65,13 @@ static void each_size(void)
     try(2100, 70, 499, L1_EVEN); // more rows than are packed at a time
 }
 
-static void test_best(void **state)
+TEST(test_best)
 {
-    (void)state;
     each_size();
 }
 
-static void test_other_instruction_sets(void **state)
+TEST(test_other_instruction_sets)
 {
-    (void)state;
     static const struct kernels *const tables[] = {&kernels_avx2, &kernels_base};
     for (size_t i = 0; i < 2; i++)
         if (kernels_limit(tables[i]))
@@ -81,9 +79,8 @@ static void test_other_instruction_sets(void **state)
     kernels_limit(NULL);
 }
 
-static void test_not_a_number(void **state)
+TEST(test_not_a_number)
 {
-    (void)state;
     const float a[] = {1, NAN}, b[] = {2, 3, INFINITY, 0};
     float out[2];
     struct err err = {0};
@@ -93,21 +90,9 @@ static void test_not_a_number(void **state)
     assert_true(isinf(out[0]));
 }
 
-static void test_peak(void **state)
+TEST(test_peak)
 {
-    (void)state;
     team_set(1);
     double peak = l1_peak(0.01);
     assert_true(peak > 1e8 && peak < 1e13); // any x86-64 does more than one pair per 10 ns
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_best),
-        cmocka_unit_test(test_other_instruction_sets),
-        cmocka_unit_test(test_not_a_number),
-        cmocka_unit_test(test_peak),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -366,9 +366,8 @@ static void each_size(bool hard)
             }
 }
 
-static void test_best(void **state)
+TEST(test_best)
 {
-    (void)state;
     assert_int_equal(kernels_limit(NULL), 1);
     each_size(false);
     each_size(true);
@@ -392,9 +391,8 @@ static void test_best(void **state)
         1001);
 }
 
-static void test_other_instruction_sets(void **state)
+TEST(test_other_instruction_sets)
 {
-    (void)state;
     static const struct kernels *const tables[] = {&kernels_avx2, &kernels_base};
     int tried = 0;
     for (size_t i = 0; i < 2; i++)
@@ -433,9 +431,8 @@ static void assert_slopes(struct problem *p, float *values, const double *grads,
     }
 }
 
-static void test_the_loops(void **state)
+TEST(test_the_loops)
 {
-    (void)state;
     for (int hard = 0; hard < 2; hard++) {
         struct problem p = {.batch = 2,
                             .count = 2,
@@ -459,9 +456,8 @@ static void test_the_loops(void **state)
 
 // sigmoid and tanh alone, through a layer of one step whose gates all see the input x: with o open
 // (bias 40) h = sigmoid(x) tanh(x) tells about both; small and large x, and what is not a number.
-static void test_functions(void **state)
+TEST(test_functions)
 {
-    (void)state;
     static const struct kernels *const tables[] = {&kernels_avx512, &kernels_avx2, &kernels_base};
     enum { N = 16 * 64 };
     for (size_t t = 0; t < 3; t++) {
@@ -500,9 +496,8 @@ static void test_functions(void **state)
 
 // Hard gates alone, from one end to the other: the value, and on the way back the slope that it
 // gives (with i = c before = 1, dh = 0 and dc = 1 the gradient of f is its slope).
-static void test_hard_gates(void **state)
+TEST(test_hard_gates)
 {
-    (void)state;
     static const struct kernels *const tables[] = {&kernels_avx512, &kernels_avx2, &kernels_base};
     static const float z[16] = {-INFINITY, -1e30F, -40,   -2.5F, -2.25F, -1, -1e-3F, 0,
                                 1e-3F,     1,      2.25F, 2.5F,  2.75F,  40, 1e30F,  INFINITY};
@@ -545,16 +540,4 @@ static void test_hard_gates(void **state)
         }
     }
     kernels_limit(NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_loops),
-        cmocka_unit_test(test_functions),
-        cmocka_unit_test(test_hard_gates),
-        cmocka_unit_test(test_best),
-        cmocka_unit_test(test_other_instruction_sets),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -72,9 +72,8 @@ static int occurrences(const char *text, const char *what)
 }
 
 // A text can be cut because its kernels call no functions, and what they share comes first.
-static void texts_can_be_cut(void **state)
+TEST(texts_can_be_cut)
 {
-    (void)state;
     struct err err = {0};
     for (int i = 0; i < ptx_text_count; i++) {
         const struct ptx_text *text = &ptx_texts[i];
@@ -98,9 +97,8 @@ static void texts_can_be_cut(void **state)
     }
 }
 
-static void a_kernel_is_compiled_once_and_alone(void **state)
+TEST(a_kernel_is_compiled_once_and_alone)
 {
-    (void)state;
     struct err err = {0};
     struct modules m = begin();
     void *function = NULL;
@@ -117,9 +115,8 @@ static void a_kernel_is_compiled_once_and_alone(void **state)
     finish(&m);
 }
 
-static void a_kernel_that_is_not_there(void **state)
+TEST(a_kernel_that_is_not_there)
 {
-    (void)state;
     struct err err = {0};
     struct modules m = begin();
     void *function;
@@ -133,9 +130,8 @@ static void a_kernel_that_is_not_there(void **state)
     finish(&m);
 }
 
-static void texts_fit_their_gpus(void **state)
+TEST(texts_fit_their_gpus)
 {
-    (void)state;
     struct ptx_text all = {.capability = 80, .version = 70, .precision = ENGINE_BF16};
     assert_true(ptx_fits(&all, 80, 11000, ENGINE_BF16));
     assert_true(ptx_fits(&all, 120, 13000, ENGINE_BF16));
@@ -196,9 +192,8 @@ static void find_two(struct modules *m)
     finish(m);
 }
 
-static void machine_code_is_loaded_once(void **state)
+TEST(machine_code_is_loaded_once)
 {
-    (void)state;
     struct modules m = begin();
     with_file("sm_80_tf32", "sm_90", machine_code, sizeof machine_code);
     find_two(&m);
@@ -208,9 +203,8 @@ static void machine_code_is_loaded_once(void **state)
     without_file("sm_80_tf32", "sm_90");
 }
 
-static void machine_code_that_is_refused(void **state)
+TEST(machine_code_that_is_refused)
 {
-    (void)state;
     struct modules m = begin();
     with_file("sm_80_tf32", "sm_90", machine_code, sizeof machine_code);
     refuse_packed = 209;
@@ -225,9 +219,8 @@ static void machine_code_that_is_refused(void **state)
     without_file("sm_80_tf32", "sm_90");
 }
 
-static void machine_code_of_another_gpu(void **state)
+TEST(machine_code_of_another_gpu)
 {
-    (void)state;
     with_file("sm_80_tf32", "sm_80", machine_code, sizeof machine_code);
     const struct {
         int real, packed;
@@ -253,9 +246,8 @@ static void machine_code_of_another_gpu(void **state)
 }
 
 // Of another version, or with nothing in it.
-static void files_that_do_not_belong(void **state)
+TEST(files_that_do_not_belong)
 {
-    (void)state;
     char path[256];
     struct err err = {0};
     struct modules m = begin();
@@ -282,18 +274,8 @@ static void files_that_do_not_belong(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(texts_can_be_cut),
-        cmocka_unit_test(a_kernel_is_compiled_once_and_alone),
-        cmocka_unit_test(a_kernel_that_is_not_there),
-        cmocka_unit_test(texts_fit_their_gpus),
-        cmocka_unit_test(machine_code_is_loaded_once),
-        cmocka_unit_test(machine_code_that_is_refused),
-        cmocka_unit_test(machine_code_of_another_gpu),
-        cmocka_unit_test(files_that_do_not_belong),
-    };
     assert_non_null(mkdtemp(folder));
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = run_all_tests(NULL, NULL);
     rmdir(folder);
     return failed;
 }

@@ -69,9 +69,8 @@ static struct array x, y, dx, dy, was;
 
 // ---- numbers one by one ----
 
-static void sums_and_relu(void **state)
+TEST(sums_and_relu)
 {
-    (void)state;
     EACH_TABLE(t) EACH_TYPE(bf16)
     {
         fill(&x, bf16, 1);
@@ -90,9 +89,8 @@ static void sums_and_relu(void **state)
 }
 
 // Halfway between two bfloat16 numbers goes to the even one (IEEE 754, roundTiesToEven).
-static void bf16_rounds_to_nearest_even(void **state)
+TEST(bf16_rounds_to_nearest_even)
 {
-    (void)state;
     static const struct {
         uint32_t from;
         uint16_t to;
@@ -128,9 +126,8 @@ static bool bit(const uint8_t *bits, int64_t i)
     return bits[i / 8] >> i % 8 & 1;
 }
 
-static void masks_are_those_of_every_engine(void **state)
+TEST(masks_are_those_of_every_engine)
 {
-    (void)state;
     static uint8_t bits[ROOM];
     struct dropout d;
     dropout_init(&d, 42, 3, 7, 0.3f);
@@ -151,9 +148,8 @@ static void masks_are_those_of_every_engine(void **state)
     }
 }
 
-static void dropout_keeps_and_scales(void **state)
+TEST(dropout_keeps_and_scales)
 {
-    (void)state;
     static uint8_t bits[ROOM], kept[ROOM];
     struct dropout d;
     dropout_init(&d, 1, 2, 3, 0.25f);
@@ -288,9 +284,8 @@ static void check_average(const struct passes *t, const struct pass_pool *p, boo
         assert_near(at(&dx, i), sum[i], 1, p->bf16);
 }
 
-static void pools_choose_and_share(void **state)
+TEST(pools_choose_and_share)
 {
-    (void)state;
     EACH_TABLE(t)
     EACH_TYPE(bf16)
     for (size_t i = 0; i < sizeof pools / sizeof *pools; i++)
@@ -306,9 +301,8 @@ static void pools_choose_and_share(void **state)
         }
 }
 
-static void whole_planes(void **state)
+TEST(whole_planes)
 {
-    (void)state;
     float sum[16], value[16];
     EACH_TABLE(t)
     EACH_TYPE(bf16)
@@ -393,9 +387,8 @@ static void check_norm(const struct passes *t, int block, bool bf16, bool relu, 
     }
 }
 
-static void batch_norm_sums_and_applies(void **state)
+TEST(batch_norm_sums_and_applies)
 {
-    (void)state;
     EACH_TABLE(t)
     EACH_TYPE(bf16)
     for (int block = 8; block <= 16; block += 8)
@@ -427,9 +420,8 @@ static double rule_step(int which, const struct pass_rule *r, double p, double g
     return p - rate * u;
 }
 
-static void optimizers_follow_the_recipe(void **state)
+TEST(optimizers_follow_the_recipe)
 {
-    (void)state;
     enum { COUNT = 500 };
     static struct array p, g, a, b;
     const struct pass_rule rule = {.rate = 0.1f,
@@ -468,15 +460,5 @@ static void optimizers_follow_the_recipe(void **state)
 int main(void)
 {
     find_tables();
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sums_and_relu),
-        cmocka_unit_test(bf16_rounds_to_nearest_even),
-        cmocka_unit_test(masks_are_those_of_every_engine),
-        cmocka_unit_test(dropout_keeps_and_scales),
-        cmocka_unit_test(pools_choose_and_share),
-        cmocka_unit_test(whole_planes),
-        cmocka_unit_test(batch_norm_sums_and_applies),
-        cmocka_unit_test(optimizers_follow_the_recipe),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -92,9 +92,8 @@ static void assert_kernels(const struct launches *list, const char *const *names
 // image -> dense 64, relu -> dense 64, relu -> dense 10: bias and relu are epilogues, the head does
 // the last layer, the loss and the way back through it; the weights' gradients, each in one part,
 // share one launch, which does the optimizer's work too and which nothing waits for.
-static void a_small_net_is_five_launches(void **state)
+TEST(a_small_net_is_five_launches)
 {
-    (void)state;
     struct made m = {0};
     net_init(&m.net, "mlp");
     int x = net_dense(&m.net, net_image(&m.net, 1, 28, 28), 64, true, "a");
@@ -121,9 +120,8 @@ static void a_small_net_is_five_launches(void **state)
 
 // tokens -> embedding -> LSTM -> dense 1: sorting the tokens is forked, as is the table's own step;
 // rows that a batch does not use are caught up with by a list of their own.
-static void lazy_rows_have_a_list(void **state)
+TEST(lazy_rows_have_a_list)
 {
-    (void)state;
     struct made m = {0};
     net_init(&m.net, "text");
     int x = net_embedding(&m.net, net_tokens(&m.net, 20, 1000), 32, "embedding");
@@ -165,9 +163,8 @@ static int conv_norm(struct net *net, int from, const char *conv, const char *no
 
 // Two branches in bf16 wait for the layer before them and not for each other; each convolution's
 // sums (launch n) make the channels' figures (n + 1), which normalise it (n + 2).
-static void branches_wait_for_what_they_read(void **state)
+TEST(branches_wait_for_what_they_read)
 {
-    (void)state;
     struct made m = {0};
     net_init(&m.net, "branches");
     int x = conv_norm(&m.net, net_image(&m.net, 3, 8, 8), "a", "a_norm");
@@ -192,9 +189,8 @@ static void branches_wait_for_what_they_read(void **state)
     net_release(&m.net);
 }
 
-static void memory_that_runs_out_is_an_error(void **state)
+TEST(memory_that_runs_out_is_an_error)
 {
-    (void)state;
     struct made m = {0};
     net_init(&m.net, "text");
     int x = net_embedding(&m.net, net_tokens(&m.net, 20, 1000), 32, "embedding");
@@ -206,15 +202,4 @@ static void memory_that_runs_out_is_an_error(void **state)
     forget(&m);
     assert_true(left > 20);
     net_release(&m.net);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_small_net_is_five_launches),
-        cmocka_unit_test(lazy_rows_have_a_list),
-        cmocka_unit_test(branches_wait_for_what_they_read),
-        cmocka_unit_test(memory_that_runs_out_is_an_error),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,9 +38,8 @@ static int run(void *context, int64_t times, double *seconds, struct err *err)
     return 0;
 }
 
-static void sizes_grow_with_the_device(void **state)
+TEST(sizes_grow_with_the_device)
 {
-    (void)state;
     static const struct {
         double flops_per_s;
         int64_t size;
@@ -64,9 +63,8 @@ static void sizes_grow_with_the_device(void **state)
     }
 }
 
-static void the_best_round_counts(void **state)
+TEST(the_best_round_counts)
 {
-    (void)state;
     struct device d = {.flops_per_s = 1e13, .slow = 1.5};
     const struct product_work work = {&d, prepare, run};
     struct engine_product out = {0};
@@ -83,9 +81,8 @@ static int run_better_large(void *context, int64_t times, double *seconds, struc
     return 0;
 }
 
-static void the_best_size_counts(void **state)
+TEST(the_best_size_counts)
 {
-    (void)state;
     static const struct {
         double flops_per_s, at_4096; // at_4096: how many times as fast
         int64_t most, size;
@@ -109,9 +106,8 @@ static void the_best_size_counts(void **state)
     }
 }
 
-static void failures_are_told(void **state)
+TEST(failures_are_told)
 {
-    (void)state;
     struct engine_product out = {0};
     for (int at = 1; at < 12; at++) {
         struct device d = {.flops_per_s = 1e12, .failing = at};
@@ -131,9 +127,8 @@ static void failures_are_told(void **state)
 
 // On this machine, with oneDNN: one thread of any processor reaches a billion, and none a hundred
 // thousand billion.
-static void the_cpu_has_a_rate(void **state)
+TEST(the_cpu_has_a_rate)
 {
-    (void)state;
     static const enum engine_precision precisions[] = {ENGINE_F32, ENGINE_BF16};
     for (int i = 0; i < 2; i++) {
         struct engine_options options = {.precision = precisions[i]};
@@ -151,14 +146,4 @@ static void the_cpu_has_a_rate(void **state)
         assert_true(rate > 1e9 && rate < 1e14);
         assert_true(strncmp(out.kernel, "oneDNN 2.", 9) == 0);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes_grow_with_the_device), cmocka_unit_test(the_best_round_counts),
-        cmocka_unit_test(the_best_size_counts),       cmocka_unit_test(failures_are_told),
-        cmocka_unit_test(the_cpu_has_a_rate),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,9 +5,8 @@
 
 #include <math.h>
 
-static void integers(void **state)
+TEST(integers)
 {
-    (void)state;
     static const struct {
         const char *text; // makes %r1 of the thread's number in %r0
         uint32_t of[3];   // for threads 0, 1 and 31
@@ -65,9 +64,8 @@ static void integers(void **state)
     }
 }
 
-static void floats(void **state)
+TEST(floats)
 {
-    (void)state;
     static const struct {
         const char *text; // makes %f1 of 1.5 + the thread's number in %f0
         float of[2];      // for threads 0 and 2
@@ -115,9 +113,8 @@ static void floats(void **state)
 
 // Sums of products as the manual has the matrices: element (row, k) of the first is in register
 // and lane so and so.
-static void tensor_cores(void **state)
+TEST(tensor_cores)
 {
-    (void)state;
     static const struct {
         const char *name;
         int deep;
@@ -169,9 +166,8 @@ static void tensor_cores(void **state)
     }
 }
 
-static void matrices_from_shared_memory(void **state)
+TEST(matrices_from_shared_memory)
 {
-    (void)state;
     for (int turned = 0; turned < 2; turned++) {
         char body[900];
         // Each lane's 16 bytes: cells lane * 8 to lane * 8 + 7, so row r of matrix m is lane 8m +
@@ -198,9 +194,8 @@ static void matrices_from_shared_memory(void **state)
     }
 }
 
-static void threads_that_part_meet_again(void **state)
+TEST(threads_that_part_meet_again)
 {
-    (void)state;
     // Each thread counts to its own number; then all exchange with their neighbour.
     runs("mov.u32 %r1, 0;\n"
          "again:\nsetp.ge.s32 %p1, %r1, %r0;\n@%p1 bra out;\nadd.s32 %r1, %r1, 1;\nbra.uni again;\n"
@@ -212,9 +207,8 @@ static void threads_that_part_meet_again(void **state)
         assert_int_equal(word(i), (i ^ 1) + (i & 1 ? 2000 : 1000));
 }
 
-static void copies_arrive_when_they_are_waited_for(void **state)
+TEST(copies_arrive_when_they_are_waited_for)
 {
-    (void)state;
     char body[600];
     for (int i = 0; i < 128; i++)
         put(i, (float)i);
@@ -238,9 +232,8 @@ static void copies_arrive_when_they_are_waited_for(void **state)
     fails(body, 32, "where a copy is under way");
 }
 
-static void blocks_and_their_memory(void **state)
+TEST(blocks_and_their_memory)
 {
-    (void)state;
     assert_true(
         run_text("mov.u32 %r1, %ctaid.x; mov.u32 %r2, %nctaid.x; mad.lo.s32 %r3, %r1, 100, %r2;\n"
                  "mul.wide.u32 %rd2, %r1, 4; add.s64 %rd2, %rd2, %rd0;\n"
@@ -257,18 +250,4 @@ static void blocks_and_their_memory(void **state)
          "[%rd1], %r1;",
          32);
     assert_int_equal(word(0), 69);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(integers),
-        cmocka_unit_test(floats),
-        cmocka_unit_test(tensor_cores),
-        cmocka_unit_test(matrices_from_shared_memory),
-        cmocka_unit_test(threads_that_part_meet_again),
-        cmocka_unit_test(copies_arrive_when_they_are_waited_for),
-        cmocka_unit_test(blocks_and_their_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

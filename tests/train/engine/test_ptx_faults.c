@@ -5,9 +5,8 @@
 
 #include "train/engine/ptx/memory.h"
 
-static void memory_that_is_not_the_kernels(void **state)
+TEST(memory_that_is_not_the_kernels)
 {
-    (void)state;
     fails("ld.global.f32 %f1, [%rd1+16300];", 32, "thread 21 of block 0, 0: reads 4 bytes at");
     fails("st.global.f32 [%rd1+-4], 0f00000000;", 32, "which nobody was given");
     fails("ld.global.v4.f32 {%f1,%f2,%f3,%f4}, [%rd1];", 32, "16 bytes at");
@@ -22,9 +21,8 @@ static void memory_that_is_not_the_kernels(void **state)
 }
 
 // Which of its lanes did it, whatever the others' addresses are.
-static void one_lane_of_a_warp(void **state)
+TEST(one_lane_of_a_warp)
 {
-    (void)state;
     runs("mul.wide.u32 %rd2, %r0, 528; add.s64 %rd2, %rd2, %rd0; st.global.u32 [%rd2], %r0;", 32);
     for (int i = 0; i < 32; i++)
         assert_int_equal(word(132 * i), i);
@@ -57,9 +55,8 @@ static void one_lane_of_a_warp(void **state)
     fails(body, 32, "thread 1 of block 0, 0: writes byte 0 of shared memory where a copy");
 }
 
-static void shared_memory_without_a_barrier(void **state)
+TEST(shared_memory_without_a_barrier)
 {
-    (void)state;
     static const char write_and_read[] = "shl.b32 %%r1, %%r0, 2; st.shared.u32 [%%r1], %%r0;\n%s"
                                          "xor.b32 %%r2, %%r1, %d; ld.shared.u32 %%r3, [%%r2];\n%s"
                                          "st.shared.u32 [%%r1], 5;";
@@ -96,9 +93,8 @@ static void shared_memory_without_a_barrier(void **state)
 }
 
 // One thread of the first warp uses a word, and of the second one meets it.
-static void shared_memory_of_a_whole_warp(void **state)
+TEST(shared_memory_of_a_whole_warp)
 {
-    (void)state;
     static const struct {
         const char *address, *type, *value; // of lane 0 to 31 in %r1
         int lane, byte;                     // which lane meets this one
@@ -145,9 +141,8 @@ static bool uses(uint64_t at, int launch, uint32_t block, bool writes)
     return memory_use(&piece, &at, 1, 4, block, writes, &other);
 }
 
-static void global_memory_without_an_order(void **state)
+TEST(global_memory_without_an_order)
 {
-    (void)state;
     enum { READS, WRITES };
     char *piece = memory_give(4096);
     assert_non_null(piece);
@@ -190,9 +185,8 @@ static bool run_in_order(const char *body, const void *begin)
 }
 
 // %p1 is true in the first block, %p2 only in one thread of it.
-static void global_memory_of_two_blocks(void **state)
+TEST(global_memory_of_two_blocks)
 {
-    (void)state;
     static const char begin[] = "mov.u32 %%r9, %%ctaid.x; setp.eq.s32 %%p1, %%r9, 0;\n"
                                 "shl.b32 %%r8, %%r0, %d; add.s32 %%r8, %%r8, %d;\n"
                                 "cvt.u64.u32 %%rd2, %%r8; add.s64 %%rd2, %%rd2, %%rd0;\n"
@@ -271,9 +265,8 @@ static void global_memory_of_two_blocks(void **state)
     memory_take_back(piece);
 }
 
-static void parts_of_a_warp(void **state)
+TEST(parts_of_a_warp)
 {
-    (void)state;
     fails("setp.lt.s32 %p1, %r0, 5;\n@%p1 bra low;\nbar.sync 0;\nbra.uni out;\nlow:\nbar.sync "
           "0;\nout:",
           32, "waits at another barrier");
@@ -290,9 +283,8 @@ static void parts_of_a_warp(void **state)
     fails("setp.lt.s32 %p1, %r0, 5;\n@%p1 bra out;\nbar.sync 0;\nout:", 32, "is over");
 }
 
-static void what_is_not_understood(void **state)
+TEST(what_is_not_understood)
 {
-    (void)state;
     fails("brev.b32 %r1, %r0;", 32, "unknown instruction brev.b32");
     fails("add.s32 %r1, %rd0, 1;", 32, "or with other operands");
     fails("add.s32 %r1, %r40, 1;", 32, "no register %r40");
@@ -301,19 +293,4 @@ static void what_is_not_understood(void **state)
     fails("bra nowhere;", 32, "no label nowhere");
     fails("add.s32 %r1, %r0, 1", 32, "line 21 of the module"); // no semicolon
     assert_null(ptx_kernel(head, "other", why, sizeof why));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_that_is_not_the_kernels),
-        cmocka_unit_test(one_lane_of_a_warp),
-        cmocka_unit_test(shared_memory_without_a_barrier),
-        cmocka_unit_test(shared_memory_of_a_whole_warp),
-        cmocka_unit_test(global_memory_without_an_order),
-        cmocka_unit_test(global_memory_of_two_blocks),
-        cmocka_unit_test(parts_of_a_warp),
-        cmocka_unit_test(what_is_not_understood),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -119,18 +119,16 @@ static void product_of(uint32_t wide, bool columns)
         }
 }
 
-static void products_of_matrices_as_described(void **state)
+TEST(products_of_matrices_as_described)
 {
-    (void)state;
     for (int i = 0; i < 4; i++)
         product_of((uint32_t[]){128, 64, 32, 0}[i], false);
     for (int i = 0; i < 3; i++)
         product_of((uint32_t[]){128, 64, 32}[i], true);
 }
 
-static void products_that_are_not_waited_for(void **state)
+TEST(products_that_are_not_waited_for)
 {
-    (void)state;
     goes(BEGIN DESCRIBE GROUP_FENCE PRODUCT GROUP_WAIT STORE, 128);
     is_found(BEGIN DESCRIBE GROUP_FENCE PRODUCT STORE, 128, "uses sums of a product");
     is_found(BEGIN DESCRIBE GROUP_FENCE PRODUCT "wgmma.wait_group.sync.aligned 1;\n" STORE, 128,
@@ -154,9 +152,8 @@ static void products_that_are_not_waited_for(void **state)
              128, "of shared memory");
 }
 
-static void what_threads_write_and_products_read(void **state)
+TEST(what_threads_write_and_products_read)
 {
-    (void)state;
 #define WRITE "shl.b32 %r3, %r0, 4; st.shared.u32 [%r3], 0;\n" // of lines that others read
     is_found(BEGIN WRITE DESCRIBE SYNC GROUP_FENCE PRODUCT GROUP_WAIT, 128, "fence.proxy.async");
     is_found(BEGIN WRITE DESCRIBE "fence.proxy.async;\n" GROUP_FENCE PRODUCT GROUP_WAIT, 128,
@@ -165,9 +162,8 @@ static void what_threads_write_and_products_read(void **state)
     goes(BEGIN WRITE DESCRIBE SYNC "fence.proxy.async;\n" GROUP_FENCE PRODUCT GROUP_WAIT, 128);
 }
 
-static void copies_that_are_not_waited_for(void **state)
+TEST(copies_that_are_not_waited_for)
 {
-    (void)state;
 #define READ "ld.shared.f32 %f1, [%r2]; st.global.f32 [%rd1+10240], %f1;\n"
     put(0, 7);
     goes(BEGIN READ, 128);
@@ -200,9 +196,8 @@ static void copies_that_are_not_waited_for(void **state)
     is_found(BEGIN "st.shared.u32 [%r2], 1;\n" SYNC COPY WAIT, 32, "fence.proxy.async");
 }
 
-static void barriers_of_some_warps(void **state)
+TEST(barriers_of_some_warps)
 {
-    (void)state;
 #define SOME                                                                                       \
     "setp.ge.u32 %p4, %r0, 64; setp.eq.s32 %p1, %r0, 0; @%p1 st.shared.u32 [64], 5;\n"             \
     "@%p4 bra others;\nbar.sync 1, 64;\nld.shared.u32 %r3, [64]; st.global.u32 [%rd1], %r3;\n"
@@ -214,9 +209,8 @@ static void barriers_of_some_warps(void **state)
 }
 
 // A box at the edge of a tensor of 10 rows of 72 numbers; what lies outside is 0.
-static void boxes_of_a_tensor(void **state)
+TEST(boxes_of_a_tensor)
 {
-    (void)state;
     const struct tensor_map map = {.magic = TENSOR_MAP,
                                    .rank = 2,
                                    .bytes = 2,
@@ -247,9 +241,8 @@ static void boxes_of_a_tensor(void **state)
 
 // Windows of 3 × 3 around the pixels of two images of 4 × 5 with 8 channels: one cell of 16 windows
 // from the fourth on, which go on in the next row and the next image.
-static void windows_of_images(void **state)
+TEST(windows_of_images)
 {
-    (void)state;
     for (int step = 1; step < 3; step++) {
         const struct tensor_map map = {.magic = TENSOR_MAP,
                                        .rank = 4,
@@ -320,9 +313,8 @@ static void pair_is_found(const char *body, const char *because)
 }
 
 // Each has numbers, a barrier and shared memory of its own.
-static void blocks_of_a_cluster(void **state)
+TEST(blocks_of_a_cluster)
 {
-    (void)state;
     memset(memory, 0, ROOM);
     pair_goes(RANK CLUSTER_SYNC
               "mov.u32 %r1, %ctaid.x; setp.eq.s32 %p1, %r0, 0; @%p1 st.shared.u32 [64], %r1;\n"
@@ -335,9 +327,8 @@ static void blocks_of_a_cluster(void **state)
     assert_non_null(strstr(why, "clusters of 2, and there are 3 blocks"));
 }
 
-static void barriers_of_a_cluster(void **state)
+TEST(barriers_of_a_cluster)
 {
-    (void)state;
     pair_is_found("barrier.cluster.wait.acquire.aligned;\n", "and has not arrived");
     pair_is_found("barrier.cluster.arrive.release.aligned;\n" CLUSTER_SYNC, "and has not waited");
     // It does not wait for those that have ended; the others wait for one that comes late.
@@ -356,9 +347,8 @@ static void barriers_of_a_cluster(void **state)
 #define ARRIVE_THERE                                                                               \
     "mapa.shared::cluster.u32 %r5, %r1, %r21; mbarrier.arrive.shared::cluster.b64 _, [%r5];\n"
 
-static void arrivals_at_another_block(void **state)
+TEST(arrivals_at_another_block)
 {
-    (void)state;
     pair_goes(MAKE_PAIR CLUSTER_SYNC ARRIVE_THERE WAIT);
     pair_is_found(MAKE_PAIR SYNC ARRIVE_THERE WAIT, "another warp made");
     pair_is_found(MAKE_PAIR CLUSTER_SYNC WAIT, "will not come");
@@ -392,9 +382,8 @@ static void arrivals_at_another_block(void **state)
     "shl.b32 %r7, %r20, 11; add.s32 %r7, %r7, %r5; cvt.u64.u32 %rd4, %r7; add.s64 %rd4, %rd4, "    \
     "%rd0;\nst.global.v4.u32 [%rd4+10240], {%r10,%r11,%r12,%r13};\n"
 
-static void copies_to_both_blocks(void **state)
+TEST(copies_to_both_blocks)
 {
-    (void)state;
     const struct tensor_map map = {.magic = TENSOR_MAP,
                                    .rank = 2,
                                    .bytes = 2,
@@ -444,22 +433,4 @@ static void copies_to_both_blocks(void **state)
     pair_is_found(AGAIN(SYNC), "that a copy wrote, and has not waited for its barrier");
     if (!run_pair(AGAIN(TELL_BOTH), 2) || !run_pair(AGAIN(CLUSTER_SYNC), 2))
         fail_msg("%s", why);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(blocks_of_a_cluster),
-        cmocka_unit_test(barriers_of_a_cluster),
-        cmocka_unit_test(arrivals_at_another_block),
-        cmocka_unit_test(copies_to_both_blocks),
-        cmocka_unit_test(products_of_matrices_as_described),
-        cmocka_unit_test(products_that_are_not_waited_for),
-        cmocka_unit_test(what_threads_write_and_products_read),
-        cmocka_unit_test(copies_that_are_not_waited_for),
-        cmocka_unit_test(barriers_of_some_warps),
-        cmocka_unit_test(boxes_of_a_tensor),
-        cmocka_unit_test(windows_of_images),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,23 +59,20 @@ static void collect_every(int every, bool has_work)
     engine_cuda.release(program);
 }
 
-static void collecting_leaves_as_many_as_asked(void **state)
+TEST(collecting_leaves_as_many_as_asked)
 {
-    (void)state;
     for (int every = 1; every <= 128; every += every < 10 ? 1 : 13)
         collect_every(every, false);
 }
 
-static void the_gpu_has_work_meanwhile(void **state)
+TEST(the_gpu_has_work_meanwhile)
 {
-    (void)state;
     collect_every(100, true);
     collect_every(128, true);
 }
 
-static void evaluations_come_between_steps(void **state)
+TEST(evaluations_come_between_steps)
 {
-    (void)state;
     struct engine_program *program = make();
     struct engine_score score = {0};
     struct err err = {0};
@@ -94,10 +91,5 @@ int main(int argc, char **argv)
 {
     (void)argc;
     take_stand_in(argv[0]);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(collecting_leaves_as_many_as_asked),
-        cmocka_unit_test(the_gpu_has_work_meanwhile),
-        cmocka_unit_test(evaluations_come_between_steps),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

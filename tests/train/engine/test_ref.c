@@ -7,9 +7,8 @@
 
 // A batch that is not full gives to the bit what a program for the smaller batch gives, whatever
 // lies behind it.
-static void test_last_batch(void **state)
+TEST(test_last_batch)
 {
-    (void)state;
     static void (*const builds[])(struct net * net) = {build_images, build_words, build_dropped};
     for (int b = 0; b < 3; b++) {
         struct net net;
@@ -68,9 +67,8 @@ static void changed(struct engine_program *program, float **before, bool *moved)
     }
 }
 
-static void test_stages(void **state)
+TEST(test_stages)
 {
-    (void)state;
     struct net net;
     struct err err = {0};
     build_images(&net);
@@ -114,9 +112,8 @@ static void test_stages(void **state)
 
 // The step itself: p -= m, m = lr g / sqrt(a + 1), with the gradient that another program saw and
 // weight decay on weights alone.
-static void test_step_follows_the_recipe(void **state)
+TEST(test_step_follows_the_recipe)
 {
-    (void)state;
     struct net net;
     build_images(&net);
     struct recipe recipe = staged;
@@ -156,9 +153,8 @@ static void test_step_follows_the_recipe(void **state)
 
 // All rows of an embedding are moved in every step: by Adam's momentum also those whose words did
 // not come, as long as they came before.
-static void test_embedding_is_dense(void **state)
+TEST(test_embedding_is_dense)
 {
-    (void)state;
     struct net net;
     net_init(&net, "words");
     net_dense(&net, net_embedding(&net, net_tokens(&net, 1, 3), 1, "embedding"), 2, false, "fc");
@@ -192,9 +188,8 @@ static void test_embedding_is_dense(void **state)
 
 // Reads what was written; a program that is given all tensors and the iteration of another goes
 // on exactly like it.
-static void test_read_and_write(void **state)
+TEST(test_read_and_write)
 {
-    (void)state;
     struct net net;
     build_dropped(&net);
     struct recipe recipe = staged;
@@ -226,9 +221,8 @@ static void test_read_and_write(void **state)
     net_release(&net);
 }
 
-static void test_tensors(void **state)
+TEST(test_tensors)
 {
-    (void)state;
     struct net net;
     build_images(&net);
     struct recipe recipe = see_gradients;
@@ -257,9 +251,8 @@ static void test_tensors(void **state)
 }
 
 // Parameters start as net_init_param() says, by the options' seed.
-static void test_start(void **state)
+TEST(test_start)
 {
-    (void)state;
     struct net net;
     struct err err = {0};
     build_words(&net);
@@ -277,9 +270,8 @@ static void test_start(void **state)
 }
 
 // Each optimizer gets a small net to know five samples by heart.
-static void test_learns(void **state)
+TEST(test_learns)
 {
-    (void)state;
     static const struct recipe recipes[] = {
         {OPTIMIZER_RMSPROP, 0.9f, 0, 1e-7f, 1e-6f, 0, 0, 5, 0, {{.rate = 0.003f}}, 1},
         {OPTIMIZER_RMSPROP_MOMENTUM, 0.9f, 0, 1, 0, 0.9f, 4e-5f, 5, 0, {{.rate = 0.05f}}, 1},
@@ -304,9 +296,8 @@ static void test_learns(void **state)
     }
 }
 
-static void test_faults(void **state)
+TEST(test_faults)
 {
-    (void)state;
     struct net net;
     build_words(&net);
     struct err err = {0};
@@ -355,9 +346,8 @@ static void test_faults(void **state)
     net_release(&net);
 }
 
-static void test_l1(void **state)
+TEST(test_l1)
 {
-    (void)state;
     static const float a[2 * 3] = {1, 2, 3, -1, 0, 1}, b[3 * 3] = {1, 2, 3, 0, 0, 0, -2, 5, 1e6f};
     static const float expected[2 * 3] = {0, 6, 1000003, 6, 2, 1000005};
     float out[2 * 3];
@@ -366,21 +356,4 @@ static void test_l1(void **state)
     assert_ok(engine_ref.l1->distances(&options, a, b, 2, 3, 3, out, &err), &err);
     for (int i = 0; i < 6; i++)
         assert_true(out[i] == expected[i]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_last_batch),
-        cmocka_unit_test(test_stages),
-        cmocka_unit_test(test_step_follows_the_recipe),
-        cmocka_unit_test(test_embedding_is_dense),
-        cmocka_unit_test(test_read_and_write),
-        cmocka_unit_test(test_tensors),
-        cmocka_unit_test(test_start),
-        cmocka_unit_test(test_learns),
-        cmocka_unit_test(test_faults),
-        cmocka_unit_test(test_l1),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,9 +48,8 @@ static void assert_gradients(struct engine_program *program, const struct gradie
 
 // The figures of the next three tests were printed by PyTorch 2.11 in double precision for the
 // same nets, parameters and data, with TensorFlow's padding made by hand.
-static void test_images_like_pytorch(void **state)
+TEST(test_images_like_pytorch)
 {
-    (void)state;
     static const struct gradient gradients[] = {
         {"c1.weight", 0.0119929313247, 8.36982764803e-05},
         {"c1.bias", 0.00374169731344, 2.09397099578e-05},
@@ -104,9 +103,8 @@ static void test_images_like_pytorch(void **state)
     net_release(&net);
 }
 
-static void test_words_like_pytorch(void **state)
+TEST(test_words_like_pytorch)
 {
-    (void)state;
     static const struct gradient gradients[] = {
         {"embedding.weight", 0.00015329760281, 0.000224623720475},
         {"lstm.weight_ih_l0", -0.0106879359356, 0.000395387533184},
@@ -139,9 +137,8 @@ static void test_words_like_pytorch(void **state)
     net_release(&net);
 }
 
-static void test_letters_like_pytorch(void **state)
+TEST(test_letters_like_pytorch)
 {
-    (void)state;
     static const struct gradient gradients[] = {
         {"lstm.weight_ih_l0", -0.0598807763509, 0.00230258978674},
         {"lstm.weight_hh_l0", -0.0151267226424, 6.51651172526e-05},
@@ -177,9 +174,8 @@ static struct engine_batch gpt_data(void)
     return (struct engine_batch){.count = GPT_BATCH, .tokens = words, .labels = next};
 }
 
-static void test_gpt_like_pytorch(void **state)
+TEST(test_gpt_like_pytorch)
 {
-    (void)state;
     static const struct gradient gradients[] = {
         {"wte.weight", 0.0901707117328, 0.0126753877086},
         {"wpe.weight", -0.0107440501253, 0.00253707860964},
@@ -234,9 +230,8 @@ static void test_gpt_like_pytorch(void **state)
 
 // AdamW with decay on matrices only, gradients clipped, the rate rising and falling: losses of six
 // steps and the squares of all parameters after them. These are kept in single precision.
-static void test_adamw_like_pytorch(void **state)
+TEST(test_adamw_like_pytorch)
 {
-    (void)state;
     static const double losses[] = {2.38041817496, 2.36763770096, 2.33933467228,
                                     2.31619134604, 2.30222956882, 2.29627194871};
     static const struct recipe recipe = {.optimizer = OPTIMIZER_ADAMW,
@@ -323,9 +318,8 @@ static void assert_differences(struct engine_program *const programs[2], double 
     assert_true(checked > 50); // not all of it dead
 }
 
-static void test_dropped_against_differences(void **state)
+TEST(test_dropped_against_differences)
 {
-    (void)state;
     struct net net;
     build_dropped(&net);
     struct engine_program *program = compile(&net, &see_gradients, 5, 3);
@@ -342,9 +336,8 @@ static void test_dropped_against_differences(void **state)
     net_release(&net);
 }
 
-static void test_gpt_against_differences(void **state)
+TEST(test_gpt_against_differences)
 {
-    (void)state;
     struct net net;
     build_gpt(&net, &gpt);
     struct engine_program *program = compile(&net, &see_gradients, GPT_BATCH, 3);
@@ -370,9 +363,8 @@ static void build_two_heads(struct net *net, bool swapped)
 
 // What is told is the loss of the net's own head, as if there were no other; what is trained is
 // the sum.
-static void test_two_heads_against_differences(void **state)
+TEST(test_two_heads_against_differences)
 {
-    (void)state;
     struct net nets[2];
     struct engine_program *programs[2];
     struct engine_batch batch = data(5, 3, 11);
@@ -387,19 +379,4 @@ static void test_two_heads_against_differences(void **state)
         engine_ref.release(programs[i]);
         net_release(&nets[i]);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_images_like_pytorch),
-        cmocka_unit_test(test_words_like_pytorch),
-        cmocka_unit_test(test_letters_like_pytorch),
-        cmocka_unit_test(test_gpt_like_pytorch),
-        cmocka_unit_test(test_adamw_like_pytorch),
-        cmocka_unit_test(test_gpt_against_differences),
-        cmocka_unit_test(test_dropped_against_differences),
-        cmocka_unit_test(test_two_heads_against_differences),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

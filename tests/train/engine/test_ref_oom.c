@@ -34,9 +34,8 @@ static const struct recipe recipe = {.optimizer = OPTIMIZER_ADAM,
 
 static void (*const builds[2])(struct net *net) = {build_images, build_words};
 
-static void test_compile(void **state)
+TEST(test_compile)
 {
-    (void)state;
     for (int i = 0; i < 2; i++) {
         struct net net;
         builds[i](&net);
@@ -54,9 +53,8 @@ static void test_compile(void **state)
     }
 }
 
-static void test_nothing_is_allocated_later(void **state)
+TEST(test_nothing_is_allocated_later)
 {
-    (void)state;
     for (int i = 0; i < 2; i++) {
         struct net net;
         struct err err = {0};
@@ -86,13 +84,4 @@ static void test_nothing_is_allocated_later(void **state)
         assert_int_equal(score.count, 6);
         engine_ref.release(program);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_compile),
-        cmocka_unit_test(test_nothing_is_allocated_later),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

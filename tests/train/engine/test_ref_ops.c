@@ -239,9 +239,8 @@ static void check_gradients(struct bench *b, bool takes_x)
     bench_release(b);
 }
 
-static void test_dense(void **state)
+TEST(test_dense)
 {
-    (void)state;
     static const int rows[][3] = {{1, 1, 1}, {3, 13, 7}, {2, 1, 5}, {5, 7, 1}, {2, 31, 17}};
     for (size_t i = 0; i < 2 * sizeof rows / sizeof *rows; i++) {
         const int *row = rows[i / 2];
@@ -253,9 +252,8 @@ static void test_dense(void **state)
     }
 }
 
-static void test_conv(void **state)
+TEST(test_conv)
 {
-    (void)state;
     static const struct {
         int n, channels, height, width;
         struct net_conv conv;
@@ -284,9 +282,8 @@ static void test_conv(void **state)
 
 // By hand: a 2 × 2 kernel with SAME padding looks to the right and down, where there is nothing
 // beyond the edge.
-static void test_conv_at_the_edge(void **state)
+TEST(test_conv_at_the_edge)
 {
-    (void)state;
     struct net net;
     net_init(&net, "edge");
     struct net_conv conv = {1, 2, 2, 1, NET_SAME, false, true};
@@ -299,9 +296,8 @@ static void test_conv_at_the_edge(void **state)
     net_release(&net);
 }
 
-static void test_batch_norm(void **state)
+TEST(test_batch_norm)
 {
-    (void)state;
     static const int rows[][4] = {{2, 1, 1, 1}, {3, 5, 2, 3}, {1, 2, 7, 5}, {7, 3, 1, 1}};
     for (size_t i = 0; i < 2 * sizeof rows / sizeof *rows; i++) {
         const int *row = rows[i / 2];
@@ -314,9 +310,8 @@ static void test_batch_norm(void **state)
     }
 }
 
-static void test_pools(void **state)
+TEST(test_pools)
 {
-    (void)state;
     static const struct {
         int n, channels, height, width, size, stride;
         enum net_padding padding;
@@ -346,9 +341,8 @@ static void test_pools(void **state)
 
 // By hand: of a 2 × 2 image under a 2 × 2 window with SAME padding, which adds a row below and a
 // column to the right, only cells inside count.
-static void test_pools_at_the_edge(void **state)
+TEST(test_pools_at_the_edge)
 {
-    (void)state;
     struct net net;
     net_init(&net, "edge");
     int image = net_image(&net, 1, 2, 2);
@@ -371,9 +365,8 @@ static void test_pools_at_the_edge(void **state)
     net_release(&net);
 }
 
-static void test_lstm(void **state)
+TEST(test_lstm)
 {
-    (void)state;
     static const int rows[][4] = {{1, 1, 1, 1}, {2, 5, 3, 2}, {1, 7, 5, 3}, {3, 2, 1, 5}};
     for (size_t i = 0; i < 2 * sizeof rows / sizeof *rows; i++) {
         const int *row = rows[i / 2];
@@ -388,9 +381,8 @@ static void test_lstm(void **state)
 
 // Gates around 0 and ± 6, so that some are open, some closed and some between, and none is so near
 // a corner at ± 2.5 that a difference reaches over it.
-static void test_lstm_with_hard_gates(void **state)
+TEST(test_lstm_with_hard_gates)
 {
-    (void)state;
     static const int rows[][4] = {{1, 1, 1, 1}, {2, 5, 3, 2}, {1, 7, 2, 3}, {3, 2, 1, 5}};
     int between = 0, ends = 0;
     for (size_t i = 0; i < 2 * sizeof rows / sizeof *rows; i++) {
@@ -418,9 +410,8 @@ static void test_lstm_with_hard_gates(void **state)
 
 // By hand: one unit, one step, with the input gate's sum in its bias. Of c = i tanh(g) and
 // h = o tanh(c), o = 0.5, the slope of i is 0.5 (1 - tanh²(c)) tanh(1) × 0.2 between the corners.
-static void test_corners_of_hard_gates(void **state)
+TEST(test_corners_of_hard_gates)
 {
-    (void)state;
     static const struct {
         float z;
         double gate, slope;
@@ -452,9 +443,8 @@ static void test_corners_of_hard_gates(void **state)
     }
 }
 
-static void test_embedding(void **state)
+TEST(test_embedding)
 {
-    (void)state;
     struct bench b = {0};
     net_init(&b.net, "words");
     net_embedding(&b.net, net_tokens(&b.net, 7, 5), 3, "embedding"); // tokens come twice and more
@@ -462,18 +452,16 @@ static void test_embedding(void **state)
     check_gradients(&b, false);
 }
 
-static void test_one_hot(void **state)
+TEST(test_one_hot)
 {
-    (void)state;
     double y[6] = {9, 9, 9, 9, 9, 9};
     ref_one_hot(2, 3, (int32_t[]){2, 0}, y);
     static const double expected[6] = {0, 0, 1, 1, 0, 0};
     assert_memory_equal(y, expected, sizeof y);
 }
 
-static void test_concat(void **state)
+TEST(test_concat)
 {
-    (void)state;
     static const double a[4] = {1, 2, 3, 4}, b[2] = {5, 6}; // two samples of 2 and of 1
     double y[6], da[4] = {10, 10, 10, 10};
     ref_concat(2, 2, 0, 3, a, y);
@@ -485,9 +473,8 @@ static void test_concat(void **state)
     assert_memory_equal(da, parted, sizeof da);
 }
 
-static void test_dropout(void **state)
+TEST(test_dropout)
 {
-    (void)state;
     enum { COUNT = 10007 }; // more than the buffer inside
     static double x[COUNT], y[COUNT], dx[COUNT];
     struct dropout dropout;
@@ -507,9 +494,8 @@ static void test_dropout(void **state)
     assert_true(fabs(sum / COUNT - 1) < 5 * 1.25 * sqrt(0.2 * 0.8 / COUNT));
 }
 
-static void test_relu(void **state)
+TEST(test_relu)
 {
-    (void)state;
     double y[4] = {-1, 0, 2, nan("")}, dy[4] = {5, 5, 5, 5};
     ref_relu(4, y);
     assert_true(y[0] == 0 && y[1] == 0 && y[2] == 2 && isnan(y[3]));
@@ -518,9 +504,8 @@ static void test_relu(void **state)
 }
 
 // Running averages by hand: numbers 1 2 3 6 have mean 3, biased variance 3.5, unbiased 14/3.
-static void test_running_averages(void **state)
+TEST(test_running_averages)
 {
-    (void)state;
     struct net net;
     net_init(&net, "norm");
     int at = net_batch_norm(&net, net_image(&net, 1, 1, 2), 0.75f, 0.5f, false, "bn");
@@ -543,26 +528,4 @@ static void test_running_averages(void **state)
     ref_norm_evaluate(layer, &running_mean, &running_var, &norm);
     assert_true(mean == 7 && inverse == 0.25);
     net_release(&net);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_dense),
-        cmocka_unit_test(test_conv),
-        cmocka_unit_test(test_conv_at_the_edge),
-        cmocka_unit_test(test_batch_norm),
-        cmocka_unit_test(test_pools),
-        cmocka_unit_test(test_pools_at_the_edge),
-        cmocka_unit_test(test_lstm),
-        cmocka_unit_test(test_lstm_with_hard_gates),
-        cmocka_unit_test(test_corners_of_hard_gates),
-        cmocka_unit_test(test_embedding),
-        cmocka_unit_test(test_one_hot),
-        cmocka_unit_test(test_concat),
-        cmocka_unit_test(test_dropout),
-        cmocka_unit_test(test_relu),
-        cmocka_unit_test(test_running_averages),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,9 +16,8 @@ static double loss_of(enum net_loss loss, int64_t units, const double *z, int32_
     return score.loss;
 }
 
-static void test_loss_gradients(void **state)
+TEST(test_loss_gradients)
 {
-    (void)state;
     static const int sizes[] = {1, 2, 7, 31};
     for (int s = -1; s < 4; s++) { // -1: the sigmoid, with both labels
         enum net_loss loss = s < 0 ? NET_SIGMOID : NET_SOFTMAX;
@@ -42,9 +41,8 @@ static void test_loss_gradients(void **state)
 }
 
 // Of 0.4 × the mean loss of three samples, added to what is there.
-static void test_aux_gradients(void **state)
+TEST(test_aux_gradients)
 {
-    (void)state;
     enum { N = 3, UNITS = 5 };
     static const int32_t wanted[N] = {4, 0, 2};
     double z[N * UNITS], dz[N * UNITS];
@@ -66,9 +64,8 @@ static void test_aux_gradients(void **state)
     }
 }
 
-static void test_loss_values(void **state)
+TEST(test_loss_values)
 {
-    (void)state;
     // -log softmax of equals is log of their number; -log sigmoid(0) is log 2.
     double dz[3];
     assert_true(fabs(loss_of(NET_SOFTMAX, 3, (double[]){4, 4, 4}, 1, dz) - log(3)) < 1e-15);
@@ -79,9 +76,8 @@ static void test_loss_values(void **state)
 }
 
 // Where a direct computation gives infinity or 0/0.
-static void test_loss_is_stable(void **state)
+TEST(test_loss_is_stable)
 {
-    (void)state;
     double dz[2];
     assert_true(loss_of(NET_SOFTMAX, 2, (double[]){1e6, -1e6}, 0, dz) == 0);
     assert_true(dz[0] == 0 && dz[1] == 0);
@@ -98,9 +94,8 @@ static void test_loss_is_stable(void **state)
     assert_true(out[0] == 1 && out[1] == 0);
 }
 
-static void test_score(void **state)
+TEST(test_score)
 {
-    (void)state;
     struct engine_score score = {.loss = 1, .correct = 10, .count = 20};
     double dz[6];
     // The best class, the first of equals; gradients are of the mean over the samples.
@@ -118,9 +113,8 @@ static void test_score(void **state)
 
 // Gradients 0.5, -0.25, 0.125, 1 from p = 0.75, by the rules of recipe.h in Python (in double, the
 // constants rounded to single as a recipe holds them). p, state 0, state 1 after the last.
-static void test_optimizers(void **state)
+TEST(test_optimizers)
 {
-    (void)state;
     static const struct {
         struct recipe recipe;
         float rate;
@@ -184,14 +178,4 @@ static void test_optimizers(void **state)
             assert_true(fabs((double)state1[k] - rows[i].state1) <= 3e-7 * rows[i].state1);
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_loss_gradients), cmocka_unit_test(test_aux_gradients),
-        cmocka_unit_test(test_loss_values),    cmocka_unit_test(test_loss_is_stable),
-        cmocka_unit_test(test_score),          cmocka_unit_test(test_optimizers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,9 +35,8 @@ static const struct engine *choose(const char *name, const char *precision,
     return engine;
 }
 
-static void test_choose(void **state)
+TEST(test_choose)
 {
-    (void)state;
     enum engine_precision got;
     assert_ptr_equal(choose("ref", NULL, &got), &engine_ref);
     assert_int_equal(got, ENGINE_F32);
@@ -53,9 +52,8 @@ static void test_choose(void **state)
 }
 
 // Every name an option table offers is an engine's or a precision's.
-static void test_names(void **state)
+TEST(test_names)
 {
-    (void)state;
     enum engine_precision got;
     for (int i = 0; engine_names[i]; i++)
         assert_string_equal(choose(engine_names[i], "f32", &got)->name, engine_names[i]);
@@ -65,9 +63,8 @@ static void test_names(void **state)
     }
 }
 
-static void test_choose_nothing(void **state)
+TEST(test_choose_nothing)
 {
-    (void)state;
     static const char *const wrong[][2] = {{"", NULL},      {"gpu", NULL},    {"REF", NULL},
                                            {"ref ", NULL},  {"c", NULL},      {"cpu", "tf32"},
                                            {"ref", "bf16"}, {"cpu", "float"}, {NULL, "f16"}};
@@ -81,14 +78,4 @@ static void test_choose_nothing(void **state)
         const char *named = wrong[i][1] ? wrong[i][1] : wrong[i][0];
         assert_non_null(strstr(err.text, named));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_choose),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_choose_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -111,9 +111,8 @@ static void check_order(const int *tokens, int positions, int blocks)
     forget();
 }
 
-static void positions_by_token(void **state)
+TEST(positions_by_token)
 {
-    (void)state;
     // How many positions, and how the tokens lie: all the same, two in turn, a few that are
     // frequent among many, and each its own. A block's list has room for 2,048 and is emptied over
     // 1,024.
@@ -221,9 +220,8 @@ static void check_attention(int time, float step)
 
 // By little, which is not scaled at once (text.cuh); by more than that in each piece; so that
 // earlier keys have no weight at all; and falling.
-static void scores_that_grow(void **state)
+TEST(scores_that_grow)
 {
-    (void)state;
     static const float steps[] = {0, 3, 5, 8, 60, -4, -60};
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
         check_attention(i < 4 ? 320 : 192, steps[i]);
@@ -233,9 +231,8 @@ static void scores_that_grow(void **state)
 // ---- GELU's slope
 
 // A product whose sums are all 1, times the slope at numbers small and large: y has the slopes.
-static void slopes_of_gelu(void **state)
+TEST(slopes_of_gelu)
 {
-    (void)state;
     enum { SIDE = 128, DEEP = 64 };
     unsigned short *a = given(SIDE * DEEP * 2), *b = given(SIDE * DEEP * 2),
                    *before = given(SIDE * SIDE * 2), *y = given(SIDE * SIDE * 2);
@@ -279,9 +276,8 @@ static void slopes_of_gelu(void **state)
 
 // Three parameters of 5, 1 and 8 parts, of which the last chunk is not whole; each block has
 // several chunks. Gradients are whole numbers, so that sums are exact.
-static void squares_of_many_chunks(void **state)
+TEST(squares_of_many_chunks)
 {
-    (void)state;
     enum { COUNT = 3, SUMS = 4, CHUNKS_MAX = 16 };
     static const int sizes[COUNT] = {5 * CUDA_CHUNK, CUDA_CHUNK + 8, 3 * CUDA_CHUNK - 512},
                      parts[COUNT] = {5, 1, 8};
@@ -328,15 +324,4 @@ static void squares_of_many_chunks(void **state)
     launch_of("adamw_factor", 1, 1, 1024, 0, &g);
     assert_true(fabs((double)*g.factor * (sqrt((double)all) + 1e-6) - 1) < 1e-6);
     forget();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(slopes_of_gelu),
-        cmocka_unit_test(squares_of_many_chunks),
-        cmocka_unit_test(positions_by_token),
-        cmocka_unit_test(scores_that_grow),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

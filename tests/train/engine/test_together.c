@@ -228,18 +228,16 @@ static const struct recipe clipped = {.batch = BATCH,
                                       .stages = {{.rate = 0.01f}},
                                       .stage_count = 1};
 
-static void test_gradients(void **state)
+TEST(test_gradients)
 {
-    (void)state;
     assert_string_equal(compare("rows", rows, &gradients, 1e-5).text, "");
     assert_string_equal(compare("images", images, &gradients, 1e-4).text, "");
     assert_string_equal(compare("words", words, &gradients, 1e-5).text, "");
     assert_string_equal(compare("gpt", gpt, &gradients, 1e-4).text, "");
 }
 
-static void test_steps(void **state)
+TEST(test_steps)
 {
-    (void)state;
     assert_string_equal(compare("rows", rows, &adam, 1e-4).text, "");
     assert_string_equal(compare("images", images, &adam, 1e-3).text, "");
     assert_string_equal(compare("words", words, &adam, 1e-4).text, "");
@@ -271,19 +269,8 @@ static struct err differ(void)
     return err;
 }
 
-static void test_can_fail(void **state)
+TEST(test_can_fail)
 {
-    (void)state;
     struct err err = differ();
     assert_non_null(strstr(err.text, "another rate, 2 ranks"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gradients),
-        cmocka_unit_test(test_steps),
-        cmocka_unit_test(test_can_fail),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -161,9 +161,8 @@ static void build_inception(struct net *net, int classes, int outputs[6])
 
 // ---- tests ----
 
-static void test_parameter_counts(void **state)
+TEST(test_parameter_counts)
 {
-    (void)state;
     // Keras prints these for its examples of the same nets (mnist_mlp, mnist_cnn, cifar10_cnn,
     // imdb_bidirectional_lstm, lstm_text_generation with 57 characters).
     static const struct {
@@ -198,9 +197,8 @@ static void assert_shape(const struct net *net, int layer, int channels, int hei
 // Shapes after each block are those of Szegedy et al. 2016 (figures 3 to 9). 42.68 M parameters
 // and 12.25 GMAC are what is published for the net; the exact number is 42,679,816 for 1000
 // classes (the count of the public PyTorch ports) and 1,537 for one class more.
-static void test_inception(void **state)
+TEST(test_inception)
 {
-    (void)state;
     struct net net;
     struct err err = {0};
     int outputs[6];
@@ -231,9 +229,8 @@ static void test_inception(void **state)
     net_release(&net);
 }
 
-static void test_cost(void **state)
+TEST(test_cost)
 {
-    (void)state;
     struct net net;
     struct net_cost cost;
     // By hand: multiply-adds of a sample, and of them those whose input needs no gradient.
@@ -264,9 +261,8 @@ static void test_cost(void **state)
 }
 
 // The embedding's rows that are not looked up do not move.
-static void test_cost_of_embedding(void **state)
+TEST(test_cost_of_embedding)
 {
-    (void)state;
     double bytes[2];
     for (int i = 0; i < 2; i++) {
         struct net net;
@@ -282,9 +278,8 @@ static void test_cost_of_embedding(void **state)
 }
 
 // TensorFlow's rule for SAME: ceil(in / stride) outputs, an odd cell of padding at the end.
-static void test_same_padding(void **state)
+TEST(test_same_padding)
 {
-    (void)state;
     static const struct {
         int in, kernel, stride, out, before, after;
     } rows[] = {
@@ -315,9 +310,8 @@ static void test_same_padding(void **state)
 }
 
 // What PyTorch says of the same modules' parameters: names, shapes, order.
-static void test_parameters(void **state)
+TEST(test_parameters)
 {
-    (void)state;
     struct net net;
     struct err err = {0};
     net_init(&net, "all");
@@ -362,9 +356,8 @@ static void test_parameters(void **state)
     net_release(&net);
 }
 
-static void test_lstm_parameters(void **state)
+TEST(test_lstm_parameters)
 {
-    (void)state;
     struct net net;
     build_imdb(&net);
     static const struct {
@@ -538,9 +531,8 @@ static void empty(struct net *net)
     (void)net;
 }
 
-static void test_mistakes(void **state)
+TEST(test_mistakes)
 {
-    (void)state;
     static const struct {
         void (*build)(struct net *net);
         const char *text;
@@ -595,9 +587,8 @@ static void test_mistakes(void **state)
 }
 
 // The first mistake is told, whatever is built on top of it.
-static void test_mistake_sticks(void **state)
+TEST(test_mistake_sticks)
 {
-    (void)state;
     struct net net;
     struct err err = {0};
     net_init(&net, "bad");
@@ -612,9 +603,8 @@ static void test_mistake_sticks(void **state)
     net_release(&net); // a released net can be released
 }
 
-static void test_shape_count(void **state)
+TEST(test_shape_count)
 {
-    (void)state;
     assert_int_equal(net_shape_count(&(struct net_shape){1, {7}}), 7);
     assert_int_equal(net_shape_count(&(struct net_shape){2, {7, 5}}), 35);
     assert_int_equal(net_shape_count(&(struct net_shape){3, {2000, 1000, 1000}}), 2000000000);
@@ -634,9 +624,8 @@ static const struct gpt2_size *size_of(const char *name)
 
 // The parameters that the transformers library counts for gpt2, gpt2-medium, gpt2-large and
 // gpt2-xl (model.num_parameters()); operations by the customary formula.
-static void the_sizes_have_the_published_parameters(void **state)
+TEST(the_sizes_have_the_published_parameters)
 {
-    (void)state;
     static const struct {
         const char *size;
         int64_t parameters;
@@ -667,9 +656,8 @@ static void the_sizes_have_the_published_parameters(void **state)
 
 // Names, shapes and order of GPT2LMHeadModel's state_dict() with one layer and width 6; the
 // usual start of GPT-2, decay on matrices only.
-static void parameters_are_those_of_transformers(void **state)
+TEST(parameters_are_those_of_transformers)
 {
-    (void)state;
     static const struct {
         const char *name;
         int rank;
@@ -715,9 +703,8 @@ static void parameters_are_those_of_transformers(void **state)
     net_release(&net);
 }
 
-static void weights_start_normal(void **state)
+TEST(weights_start_normal)
 {
-    (void)state;
     struct net_param param = {
         .name = "w", .rank = 2, .dim = {500, 200}, .count = 100000, .init = NET_NORMAL};
     param.deviation = 0.02F;
@@ -810,9 +797,8 @@ static void tokens_as_numbers(struct net *net)
     net_gelu(net, net_tokens(net, 4, 10), "act");
 }
 
-static void mistakes_name_the_layer(void **state)
+TEST(mistakes_name_the_layer)
 {
-    (void)state;
     static const struct {
         void (*build)(struct net *net);
         const char *text;
@@ -853,9 +839,8 @@ static void mistakes_name_the_layer(void **state)
 // ---- the schedule ----
 
 // Written out by hand: a tenth after half the circle, the mean of both ends in the middle.
-static void the_rate_rises_and_falls(void **state)
+TEST(the_rate_rises_and_falls)
 {
-    (void)state;
     const struct recipe recipe = {.warmup = 100,
                                   .floor = 0.1F,
                                   .batch = 1,
@@ -876,26 +861,4 @@ static void the_rate_rises_and_falls(void **state)
         assert_true(fabs(recipe_rate(&recipe, 0, rows[i].t) / rows[i].rate - 1) < 1e-6);
     const struct recipe plain = {.stages = {{.rate = 0.5F}, {.rate = 0.25F}}, .stage_count = 2};
     assert_true(recipe_rate(&plain, 1, 77) == 0.25);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parameter_counts),
-        cmocka_unit_test(test_inception),
-        cmocka_unit_test(test_cost),
-        cmocka_unit_test(test_cost_of_embedding),
-        cmocka_unit_test(test_same_padding),
-        cmocka_unit_test(test_parameters),
-        cmocka_unit_test(test_lstm_parameters),
-        cmocka_unit_test(test_mistakes),
-        cmocka_unit_test(test_mistake_sticks),
-        cmocka_unit_test(test_shape_count),
-        cmocka_unit_test(the_sizes_have_the_published_parameters),
-        cmocka_unit_test(parameters_are_those_of_transformers),
-        cmocka_unit_test(weights_start_normal),
-        cmocka_unit_test(mistakes_name_the_layer),
-        cmocka_unit_test(the_rate_rises_and_falls),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

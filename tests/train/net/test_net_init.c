@@ -48,9 +48,8 @@ static void assert_uniform(const float *values, int64_t count, double bound)
 }
 
 // Bounds by Glorot and Bengio 2010 (equation 16), fans as Keras counts them.
-static void test_glorot(void **state)
+TEST(test_glorot)
 {
-    (void)state;
     static const struct {
         int64_t dim[4];
         double fan_in, fan_out;
@@ -69,18 +68,16 @@ static void test_glorot(void **state)
     }
 }
 
-static void test_embedding(void **state)
+TEST(test_embedding)
 {
-    (void)state;
     struct net_param param = param_of("embedding.weight", NET_UNIFORM_005, (int64_t[4]){997, 31});
     float *values = start(&param, 2);
     assert_uniform(values, param.count, 0.05);
     free(values);
 }
 
-static void test_constants(void **state)
+TEST(test_constants)
 {
-    (void)state;
     struct net_param param = param_of("bias", NET_ZERO, (int64_t[4]){13});
     for (int one = 0; one < 2; one++) {
         param.init = one ? NET_ONE : NET_ZERO;
@@ -107,9 +104,8 @@ static void assert_orthogonal(const float *block, int64_t n)
         }
 }
 
-static void test_orthogonal(void **state)
+TEST(test_orthogonal)
 {
-    (void)state;
     static const int64_t sizes[] = {1, 2, 7, 64, 128};
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
         int64_t n = sizes[s];
@@ -126,9 +122,8 @@ static void test_orthogonal(void **state)
 
 // Every orthogonal matrix is as likely: a corner of a 2 × 2 one is the cosine of a uniform angle,
 // so its mean is 0 and its square's 1/2; and half of the matrices are reflections.
-static void test_orthogonal_is_fair(void **state)
+TEST(test_orthogonal_is_fair)
 {
-    (void)state;
     struct net_param param = param_of("w", NET_ORTHOGONAL, (int64_t[4]){8000, 2});
     float *values = start(&param, 5);
     double sum = 0, squares = 0, reflections = 0, n = 4000;
@@ -146,9 +141,8 @@ static void test_orthogonal_is_fair(void **state)
 
 // The first numbers as a program of its own computes them (Philox and the splits of base/rng.h
 // written again in Python): seed 11, split "start", split "fc1.weight"; 2u - 1 times the bound.
-static void test_stream(void **state)
+TEST(test_stream)
 {
-    (void)state;
     static const float expected[] = {-0.052501224f,  0.0603044182f, -0.00642386405f,
                                      -0.0186427422f, -0.047233358f, 0.00314443093f};
     struct net_param param = param_of("fc1.weight", NET_GLOROT, (int64_t[4]){512, 784});
@@ -158,9 +152,8 @@ static void test_stream(void **state)
 }
 
 // What a parameter starts with does not depend on its place in the net, only on name and seed.
-static void test_streams_are_apart(void **state)
+TEST(test_streams_are_apart)
 {
-    (void)state;
     struct net one, two;
     net_init(&one, "one");
     net_dense(&one, net_dense(&one, net_image(&one, 1, 3, 3), 9, true, "a"), 9, false, "b");
@@ -185,9 +178,8 @@ static void test_streams_are_apart(void **state)
 
 // ==== recipe ====
 
-static void a_stage_trains_the_layers_it_names(void **state)
+TEST(a_stage_trains_the_layers_it_names)
 {
-    (void)state;
     static const struct {
         const char *only, *layer;
         bool trains;
@@ -207,9 +199,8 @@ static void a_stage_trains_the_layers_it_names(void **state)
     }
 }
 
-static void a_recipe_that_fits_no_net_is_refused(void **state)
+TEST(a_recipe_that_fits_no_net_is_refused)
 {
-    (void)state;
     struct net net;
     struct recipe good = {.batch = 3, .stages = {{.only = "d"}, {.rate = 1}}, .stage_count = 2};
     net_init(&net, "small");
@@ -231,20 +222,4 @@ static void a_recipe_that_fits_no_net_is_refused(void **state)
         assert_int_equal(recipe_check(&bad, &net, NULL), ERR_FAIL);
     }
     net_release(&net);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_glorot),
-        cmocka_unit_test(test_embedding),
-        cmocka_unit_test(test_constants),
-        cmocka_unit_test(test_orthogonal),
-        cmocka_unit_test(test_orthogonal_is_fair),
-        cmocka_unit_test(test_stream),
-        cmocka_unit_test(test_streams_are_apart),
-        cmocka_unit_test(a_stage_trains_the_layers_it_names),
-        cmocka_unit_test(a_recipe_that_fits_no_net_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

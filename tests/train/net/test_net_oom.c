@@ -19,9 +19,8 @@ static void build(struct net *net)
     }
 }
 
-static void test_build(void **state)
+TEST(test_build)
 {
-    (void)state;
     OOM_EACH
     {
         struct net net;
@@ -33,9 +32,8 @@ static void test_build(void **state)
     }
 }
 
-static void test_start(void **state)
+TEST(test_start)
 {
-    (void)state;
     struct net net;
     struct err built = {0};
     build(&net);
@@ -50,13 +48,4 @@ static void test_start(void **state)
         }
     }
     net_release(&net);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_build),
-        cmocka_unit_test(test_start),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

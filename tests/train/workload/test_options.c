@@ -36,9 +36,8 @@ static void assert_out(const struct net *net, int layer, int channels, int size)
 
 // The published count, and the second head's by its definition: convolutions without bias, a scale
 // and a shift per channel of their norms, a dense layer with bias.
-static void the_auxiliary_head_adds_what_its_definition_says(void **state)
+TEST(the_auxiliary_head_adds_what_its_definition_says)
 {
-    (void)state;
     const int64_t published = 42679816 + 1537; // 1001 classes; tests/train/net/test_net.c
     const int64_t head =
         (1024 * 1 * 1 * 128 + 2 * 128) + (128 * 5 * 5 * 768 + 2 * 768) + (768 * 1001 + 1001);
@@ -74,9 +73,8 @@ static void the_auxiliary_head_adds_what_its_definition_says(void **state)
     net_release(&net);
 }
 
-static void the_first_stage_trains_both_heads(void **state)
+TEST(the_first_stage_trains_both_heads)
 {
-    (void)state;
     const struct recipe_stage *stage = &workload_inception.recipe.stages[0];
     for (int with = 0; with < 2; with++) {
         struct net net;
@@ -94,9 +92,8 @@ static void the_first_stage_trains_both_heads(void **state)
     }
 }
 
-static void hard_gates_change_nothing_else(void **state)
+TEST(hard_gates_change_nothing_else)
 {
-    (void)state;
     static const struct workload *const those[] = {&workload_imdb, &workload_textgen,
                                                    &workload_tweets};
     for (size_t i = 0; i < sizeof those / sizeof *those; i++) {
@@ -114,9 +111,8 @@ static void hard_gates_change_nothing_else(void **state)
     }
 }
 
-static void an_option_that_means_nothing_is_refused(void **state)
+TEST(an_option_that_means_nothing_is_refused)
 {
-    (void)state;
     static const struct workload *const no_lstm[] = {&workload_l1, &workload_mlp, &workload_cnn,
                                                      &workload_cifar, &workload_inception};
     static const struct workload *const one_head[] = {
@@ -148,9 +144,8 @@ static void an_option_that_means_nothing_is_refused(void **state)
 
 // MNIST's own files (the sum of their SHA-256 sums is public); other sets of its size and form are
 // not it.
-static void targets(void **state)
+TEST(targets)
 {
-    (void)state;
     // A set's name follows from its contents: train/data/folder.h.
     struct data_pair data = {.name = (char[]){"mnist"}};
     assert_true(workload_is_target(&workload_mlp, &data));
@@ -163,16 +158,4 @@ static void targets(void **state)
     assert_false(workload_is_target(&workload_mlp, &data));
     data = (struct data_pair){0};
     assert_false(workload_is_target(&workload_mlp, &data));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(targets),
-        cmocka_unit_test(the_auxiliary_head_adds_what_its_definition_says),
-        cmocka_unit_test(the_first_stage_trains_both_heads),
-        cmocka_unit_test(hard_gates_change_nothing_else),
-        cmocka_unit_test(an_option_that_means_nothing_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
