@@ -18,6 +18,7 @@ struct market {
     struct currencies *currencies;
     struct rates *rates;
     struct startups *startups;
+    struct boot_images *boot_images;
     struct schedulings *schedulings;
     struct hosts *hosts;
     struct published *published;
@@ -43,6 +44,7 @@ void market_close(struct market *m)
     currencies_close(m->currencies);
     rates_close(m->rates);
     startups_close(m->startups);
+    boot_images_close(m->boot_images);
     schedulings_close(m->schedulings);
     hosts_close(m->hosts);
     published_close(m->published);
@@ -103,6 +105,13 @@ int market_startups(struct market *m, const struct startups **out, struct err *e
 {
     int rc = m->startups ? 0 : startups_open(&m->startups, err);
     *out = m->startups;
+    return rc;
+}
+
+int market_boot_images(struct market *m, const struct boot_images **out, struct err *err)
+{
+    int rc = m->boot_images ? 0 : boot_images_open(&m->boot_images, err);
+    *out = m->boot_images;
     return rc;
 }
 

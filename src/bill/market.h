@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // market: everything with a price, opened once: the book of offers, device specifications, billing
-// rules, currencies, the user's own rates, start-up times, hosts' power and scheduling prices; and
-// the published runs, whose times are priced.
+// rules, currencies, the user's own rates, start-up times, ready images, hosts' power and
+// scheduling prices; and the published runs, whose times are priced.
 //
 // Only bill/price.h turns an offer into a priced rule. Each part is opened on first use, so an
 // unused market costs nothing. Not thread-safe: use one market per thread.
@@ -40,6 +40,8 @@ int market_tariffs(struct market *market, const struct tariff_book **out, struct
 int market_currencies(struct market *market, const struct currencies **out,
                       struct err *err) MUST_USE;
 int market_startups(struct market *market, const struct startups **out, struct err *err) MUST_USE;
+int market_boot_images(struct market *market, const struct boot_images **out,
+                       struct err *err) MUST_USE;
 int market_schedulings(struct market *market, const struct schedulings **out,
                        struct err *err) MUST_USE;
 int market_hosts(struct market *market, const struct hosts **out, struct err *err) MUST_USE;

@@ -12,6 +12,7 @@
 enum { DAY_S = 86400 };
 
 #define START(member) offsetof(struct startup_row, member)
+#define IMAGE(member) offsetof(struct boot_image, member)
 #define HOST(member)  offsetof(struct hosts_row, member)
 #define TASK(member)  offsetof(struct scheduling_row, member)
 
@@ -88,6 +89,48 @@ const struct startup_row *startup_find(const struct startups *startups, const st
             general = row;
     }
     return general;
+}
+
+// ---- images
+
+struct boot_images {
+    LIST_OF(struct boot_image) rows; // the user's own first
+};
+
+static const struct column image_columns[] = {
+    {"provider", COLUMN_TEXT, IMAGE(provider)},
+    {"image", COLUMN_TEXT, IMAGE(image)},
+    {"machine", COLUMN_TEXT, IMAGE(machine),
+     .words = (const char *const[]){"vm", "container", NULL}},
+    {"driver", COLUMN_TEXT, IMAGE(driver), COLUMN_ABSENT},
+    {"cuda", COLUMN_TEXT, IMAGE(cuda), COLUMN_ABSENT},
+    {"pytorch", COLUMN_TEXT, IMAGE(pytorch), COLUMN_ABSENT},
+    {"holds", COLUMN_TEXT, IMAGE(holds), COLUMN_ABSENT},
+    {"disk_gb", COLUMN_WHOLE, IMAGE(disk_gb), COLUMN_ABSENT, NULL, 1, 1e6, -1},
+    {"source", COLUMN_TEXT, IMAGE(source), COLUMN_ABSENT},
+    {"date", COLUMN_JOINED, IMAGE(source), COLUMN_ABSENT},
+    {0}};
+static const struct columns image_table = {image_columns, sizeof(struct boot_image), false, NULL};
+
+int boot_images_open(struct boot_images **out, struct err *err)
+{
+    int rc;
+    *out = columns_new(&image_table, "images.csv", "images.csv", &rc, err);
+    return rc;
+}
+
+void boot_images_close(struct boot_images *images)
+{
+    columns_free(&image_table, images);
+}
+
+const struct boot_image *boot_images_find(const struct boot_images *images, const char *provider,
+                                          size_t index)
+{
+    for (size_t i = 0; i < images->rows.count; i++)
+        if (strcmp(images->rows.items[i].provider, provider) == 0 && index-- == 0)
+            return &images->rows.items[i];
+    return NULL;
 }
 
 // ---- hosts

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // extras: what a machine needs beside its rate, by tables in share/ and the user's own files of the
-// same names, which go first: the time until it is ready, the power of its host, and disks and
-// schedulers for a task that it does now and then.
+// same names, which go first: the time until it is ready, the images it can start with, the power
+// of its host, and disks and schedulers for a task that it does now and then.
 #ifndef FARE_TABLES_EXTRAS_H
 #define FARE_TABLES_EXTRAS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -30,6 +31,29 @@ void startups_close(struct startups *startups); // null is fine
 // The row for that part of the offer's start: its provider's, else that for any; null: none.
 const struct startup_row *startup_find(const struct startups *startups, const struct offer *offer,
                                        const char *part);
+
+// ---- images: ready images with drivers, CUDA or a framework, from images.csv.
+//
+// The columns are provider, image (as one orders it; of gcp PROJECT/FAMILY), machine (vm or
+// container), driver, cuda, pytorch (versions; "included": it is there, in a version that is not
+// known; empty: not in it, or not known), holds, disk_gb, source, date. The drivers of a container
+// are its host's.
+
+struct boot_image {
+    char *provider, *image, *machine, *source; // `source` ends in its date
+    char *driver, *cuda, *pytorch, *holds;     // null: unknown
+    int64_t disk_gb; // with which the source orders it, so that it fits; -1: unknown
+};
+
+struct boot_images;
+
+// ERR_FORMAT names the file, line and column.
+int boot_images_open(struct boot_images **out, struct err *err) MUST_USE;
+void boot_images_close(struct boot_images *images); // null is fine
+
+// The provider's image number `index`, the user's own first; null: it has no more.
+const struct boot_image *boot_images_find(const struct boot_images *images, const char *provider,
+                                          size_t index);
 
 // ---- hosts: the power of a whole machine as a multiple of its GPUs' power, from power.csv.
 //
