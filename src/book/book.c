@@ -120,6 +120,7 @@ int book_open(struct book **out, const char *path, struct err *err)
         else if (rc != 0)
             err_pass(err, rc, &why);
         names_path(buf_str(&imported), &book->names->path);
+        rc = rc == 0 ? buf_check(&book->names->path, err) : rc;
     }
     if (rc == 0)
         rc = open_folder(&book->layers[LAYER_OWN], folder_config, err);

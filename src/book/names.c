@@ -38,38 +38,40 @@ static void make_key(const char *provider, const char *name, bool lower, struct 
         key->data[i] = (char)tolower((unsigned char)key->data[i]);
 }
 
-// The row's number; false: there is none.
-static bool find_key(const struct index *index, const char *provider, const char *name, bool lower,
-                     size_t *number)
+// 1 and the row's number; 0: there is none; negative: no memory to look for it.
+static int find_key(const struct index *index, const char *provider, const char *name, bool lower,
+                    size_t *number)
 {
     SCOPED(buf_release) struct buf key = {0};
     make_key(provider, name, lower, &key);
-    return !key.failed && index_find(index, buf_str(&key), key.len, number);
+    return key.failed ? ERR_MEMORY : index_find(index, buf_str(&key), key.len, number);
 }
 
 // Enters the rows from `first` on. A machine that has a name already, and a name that another one
 // has, are left out: of a name given here and a shipped one, the first counts.
 static int enter_rows(struct names *names, size_t first, struct err *err)
 {
-    SCOPED(buf_release) struct buf key = {0};
+    SCOPED(buf_release) struct buf name = {0};
+    SCOPED(buf_release) struct buf taken = {0};
     size_t kept = first, number;
     for (size_t i = first; i < names->rows.count; i++) {
-        struct named row = names->rows.items[i];
-        names->rows.items[i] = (struct named){0};
-        if (find_key(&names->by_name, row.provider, row.name, false, &number) ||
-            find_key(&names->taken, row.provider, row.short_name, true, &number)) {
-            free(row.provider);
-            free(row.name);
-            free(row.short_name);
+        struct named *row = &names->rows.items[i];
+        make_key(row->provider, row->name, false, &name);
+        make_key(row->provider, row->short_name, true, &taken);
+        TRY(buf_check(&name, err));
+        TRY(buf_check(&taken, err));
+        struct named moved = *row;
+        *row = (struct named){0};
+        if (index_find(&names->by_name, buf_str(&name), name.len, &number) ||
+            index_find(&names->taken, buf_str(&taken), taken.len, &number)) {
+            free(moved.provider);
+            free(moved.name);
+            free(moved.short_name);
             continue;
         }
-        names->rows.items[kept++] = row;
-        make_key(row.provider, row.name, false, &key);
-        TRY(buf_check(&key, err));
-        TRY(index_number(&names->by_name, buf_str(&key), key.len, &number, err));
-        make_key(row.provider, row.short_name, true, &key);
-        TRY(buf_check(&key, err));
-        TRY(index_number(&names->taken, buf_str(&key), key.len, &number, err));
+        names->rows.items[kept++] = moved;
+        TRY(index_number(&names->by_name, buf_str(&name), name.len, &number, err));
+        TRY(index_number(&names->taken, buf_str(&taken), taken.len, &number, err));
     }
     names->rows.count = kept;
     return 0;
@@ -125,14 +127,14 @@ void names_close(struct names *names)
 const char *names_short(const struct names *names, const char *provider, const char *name)
 {
     size_t row;
-    bool found = find_key(&names->by_name, provider, name, false, &row);
+    bool found = find_key(&names->by_name, provider, name, false, &row) > 0;
     return found ? names->rows.items[row].short_name : NULL;
 }
 
 const char *names_full(const struct names *names, const char *provider, const char *short_name)
 {
     size_t row;
-    bool found = find_key(&names->taken, provider, short_name, true, &row);
+    bool found = find_key(&names->taken, provider, short_name, true, &row) > 0;
     return found ? names->rows.items[row].name : NULL;
 }
 
@@ -201,6 +203,7 @@ static void add_suffix(const struct offer *offer, int try, struct buf *out)
     SCOPED(buf_release) struct buf words = {0};
     int left = try, base = (int)out->len;
     add_plain(offer->name, &words);
+    out->failed |= words.failed;
     for (char *rest = words.data, *word; rest && (word = strsep(&rest, "-"));) {
         size_t len = strlen(word);
         bool said = len < 2 || !isalpha((unsigned char)*word) || strcmp(word, "gpu") == 0 ||
@@ -218,24 +221,24 @@ static void add_suffix(const struct offer *offer, int try, struct buf *out)
         buf_printf(out, "-%d", left + 1);
 }
 
-static bool is_free(const struct names *names, const char *provider, const char *name)
-{
-    size_t row;
-    return !find_key(&names->taken, provider, name, true, &row);
-}
-
 static int give_one(struct names *names, const struct offer *offer, struct err *err)
 {
     SCOPED(buf_release) struct buf name = {0};
     size_t row;
-    if (find_key(&names->by_name, offer->provider, offer->name, false, &row))
+    int known = find_key(&names->by_name, offer->provider, offer->name, false, &row), taken = 0;
+    if (known > 0)
         return 0;
+    TRY(known < 0 ? err_memory(err) : 0);
     add_base(offer, &name);
     size_t base = name.len;
-    for (int try = 1; !name.failed && !is_free(names, offer->provider, buf_str(&name)); try++) {
+    for (int try = 1; !name.failed; try++) {
+        taken = find_key(&names->taken, offer->provider, buf_str(&name), true, &row);
+        if (taken <= 0)
+            break;
         cut(&name, base);
         add_suffix(offer, try, &name);
     }
+    TRY(taken < 0 ? err_memory(err) : 0);
     TRY(buf_check(&name, err));
     struct named *added = LIST_ADD(&names->rows, err);
     TRY(added ? 0 : ERR_MEMORY);
