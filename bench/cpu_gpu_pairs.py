@@ -91,7 +91,7 @@ def main():
             Path(f"{name}.py").write_text(text)
             env = {**os.environ, "XDG_DATA_HOME": f"{folder}/{name}", "XDG_CONFIG_HOME": folder, "FARE_METADATA": "off"}
             here = sample(fare, f"{name}.py", seconds, {**env, "CUDA_VISIBLE_DEVICES": ""})
-            p = subprocess.run([fare, "quote", here["id"], "--all", "--json", "--boot", "0", "--image", "0s"], capture_output=True, text=True,
+            p = subprocess.run([fare, "quote", here["id"], "--all", "--json", "--boot", "0", "--image-time", "0s"], capture_output=True, text=True,
                                env=env, check=True)
             gpu = sample(fare, f"{name}.py", seconds, {**env, "XDG_DATA_HOME": f"{folder}/{name}-gpu"})
             kind = gpu["machine"].get("gpu", "").split()[-1:]  # "H200"

@@ -56,13 +56,22 @@ const char *opt_nearest(const char *word, const char *const *words)
     return nearest;
 }
 
+static bool is_word(const char *word, const char *text, size_t len)
+{
+    return word && strlen(word) == len && memcmp(word, text, len) == 0;
+}
+
 static const struct opt *find_name(const struct opt *const *tables, const char *name, size_t len)
 {
+    const struct opt *renamed = NULL;
     for (; *tables; tables++)
-        for (const struct opt *opt = *tables; opt->name; opt++)
-            if (strlen(opt->name) == len && memcmp(opt->name, name, len) == 0)
+        for (const struct opt *opt = *tables; opt->name; opt++) {
+            if (is_word(opt->name, name, len))
                 return opt;
-    return NULL;
+            if (is_word(opt->was, name, len))
+                renamed = opt;
+        }
+    return renamed;
 }
 
 static const struct opt *find_letter(const struct opt *const *tables, char letter)
@@ -200,15 +209,18 @@ static int lacks_value(const struct opt *opt, struct err *err)
                    opt->value ? opt->value : "VALUE");
 }
 
-// One "--name", with its value here or in `next`. `*took_next` tells which.
+// One "--name", with its value here or in `next`; `*took_next` tells which. `*renamed` becomes the
+// option if this is the name that it had before.
 static int parse_long(const struct opt *const *tables, const char *arg, const char *next,
-                      void *values, bool *took_next, struct err *err)
+                      void *values, bool *took_next, const struct opt **renamed, struct err *err)
 {
     const char *name = arg + 2;
     size_t len = strcspn(name, "=");
     const struct opt *opt = find_name(tables, name, len);
     if (!opt)
         return unknown(tables, arg, 2, err);
+    if (!is_word(opt->name, name, len))
+        *renamed = opt;
     bool has_value = name[len] == '=';
     if (opt->kind == OPT_FLAG) {
         if (has_value)
@@ -272,7 +284,7 @@ int opt_parse(const struct opt *const *tables, int argc, char **argv, void *valu
                 break;
             rest->args[rest->count++] = arg;
         } else if (arg[1] == '-') {
-            rc = parse_long(tables, arg, next, values, &took_next, err);
+            rc = parse_long(tables, arg, next, values, &took_next, &rest->renamed, err);
         } else {
             rc = parse_short(tables, arg, next, values, &took_next, err);
         }

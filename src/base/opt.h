@@ -47,6 +47,8 @@ struct opt {
     // (optional) OPT_TEXT: the value may be left out, and is then ""; whether the next word is it
     bool (*takes)(const char *next);
     int64_t bare_ns; // OPT_DURATION: the unit of a bare number; 0: seconds
+    // (optional) its name in the release before, which still works; help and manual say so
+    const char *was;
 };
 
 // The words an OPT_CHOICE takes; null behind the last.
@@ -56,7 +58,8 @@ const char *opt_choice(const struct opt *opt, size_t i);
 struct opt_rest {
     const char **args; // arguments; on the heap
     size_t count;
-    char **command; // the arguments after "--", null-terminated, or null
+    char **command;            // the arguments after "--", null-terminated, or null
+    const struct opt *renamed; // the last option given by the name that it had before, or null
 };
 
 // Parses argv[0..argc) with `tables` (a null-terminated list of tables whose offsets all count
@@ -70,7 +73,8 @@ int opt_parse(const struct opt *const *tables, int argc, char **argv, void *valu
 int opt_set(const struct opt *opt, const char *name, const char *text, void *values,
             struct err *err) MUST_USE;
 
-// The option of the tables that `arg` ("--name", "--name=value", "-n") begins with, or null.
+// The option of the tables that `arg` ("--name", "--name=value", "-n") begins with, or null. A name
+// that an option had before counts if none has it now.
 const struct opt *opt_find(const struct opt *const *tables, const char *arg);
 
 void opt_release(const struct opt *const *tables, void *values, struct opt_rest *rest);

@@ -84,7 +84,7 @@ void cmd_tables(const struct command *command, const struct opt *tables[3]);
 // The last word of its name.
 const char *cmd_word(const struct command *command);
 
-// An option's help, with its choices if they come from a registry.
+// An option's help, with its choices if they come from a registry, and the name it had before.
 void cmd_option_help(const struct opt *opt, struct buf *out);
 
 // From the tables (help.c, manual.c, completion.c).

@@ -229,6 +229,11 @@ static int run_command(const struct command *const *commands, const struct comma
         hint_sibling(top, command, argc, argv, err);
     if (rc != 0)
         err_hint(err, "'fare%s%s --help' lists the options", space_before(named), name_of(named));
+    if (rest.renamed)
+        out_complain(
+            short_text("--%s is now called --%s; the old name works until the next release",
+                       rest.renamed->was, rest.renamed->name)
+                .s);
     out_init(&out, options->color);
     if (rc == 0 && options->help) {
         cmd_help(&out, commands, named);

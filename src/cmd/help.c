@@ -37,6 +37,8 @@ void cmd_option_help(const struct opt *opt, struct buf *out)
     buf_adds(out, opt->help);
     for (size_t i = 0; opt->choice && opt->choice(i); i++)
         buf_printf(out, "%s%s", i ? ", " : ": ", opt->choice(i));
+    if (opt->was)
+        buf_printf(out, " (formerly --%s)", opt->was);
 }
 
 static const char *group_of(const struct opt *opt)

@@ -82,8 +82,8 @@ static const struct opt options[] = {
     {"boot", 0, OPT_DURATION, "TIME", NULL, AT(boot_ns), "Start-up",
      "from ordering the machine until it is ready (default: as measured on such a machine, or "
      "the provider's typical time); 0 leaves start-up out"},
-    {"image", 0, OPT_DURATION, "TIME", NULL, AT(image_ns), "Start-up",
-     "pulling a container image or copying files"},
+    {"image-time", 0, OPT_DURATION, "TIME", NULL, AT(image_ns), "Start-up",
+     "pulling a container image or copying files", .was = "image"},
     {"download", 0, OPT_DURATION, "TIME", NULL, AT(download_ns), "Start-up",
      "downloading the data (default: not counted)"},
     {"install", 0, OPT_DURATION, "TIME", NULL, AT(setup_ns), "Start-up",
@@ -98,8 +98,9 @@ static const struct opt options[] = {
      "replay the offer's price history: taken away while an hour costs more than this"},
     {"checkpoint-time", 0, OPT_DURATION, "TIME", NULL, AT(checkpoint_ns), "Spot",
      "time to write a checkpoint (default: as measured, or estimated from the parameters)"},
-    {"checkpoint-every", 0, OPT_DURATION, "TIME", NULL, AT(every_ns), "Spot",
-     "time between checkpoints (default: the best by Daly's formula)"},
+    {"save-every", 0, OPT_DURATION, "TIME", NULL, AT(every_ns), "Spot",
+     "time between two checkpoints (default: the best by Daly's formula)",
+     .was = "checkpoint-every"},
     {"date", 0, OPT_TEXT, "DATE", NULL, AT(date), "Price",
      "use the prices and rules of this date instead of the newest"},
     {"max-age", 0, OPT_DURATION, "TIME", NULL, AT(max_age), "Price",
@@ -650,7 +651,7 @@ int quote_take_spot(const struct quote_options *o, struct availability *trace, s
     if (o->mtbi_ns == 0)
         return err_set(err, ERR_USAGE, "'--mtbi' takes a time above 0");
     if (o->every_ns == 0)
-        return err_set(err, ERR_USAGE, "'--checkpoint-every' takes a time above 0");
+        return err_set(err, ERR_USAGE, "'--save-every' takes a time above 0");
     if ((o->mtbi_ns > 0) + (o->trace != NULL) + (o->bid != NULL) > 1)
         return err_set(err, ERR_USAGE, "'--mtbi', '--trace' and '--bid' exclude each other");
     TRY(word_amount("--bid", o->bid, &out->hazard.bid, err));
@@ -688,7 +689,7 @@ void quote_say_unused(const struct quote_options *o, const struct quote *quote)
                  {"trace", o->trace},
                  {"bid", o->bid},
                  {"checkpoint-time", o->checkpoint_ns >= 0},
-                 {"checkpoint-every", o->every_ns > 0}};
+                 {"save-every", o->every_ns > 0}};
     if (has_spot(quote->bills.items, quote->bills.count) ||
         has_spot(quote->others.items, quote->others.count) ||
         has_spot(quote->estimates.items, quote->estimates.count))

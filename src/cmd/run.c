@@ -110,8 +110,8 @@ static const struct opt options[] = {
      "such "
      "machines or AWS's spot advisor, if it is a spot machine of the book, else 6h, assumed)",
      .least = 1},
-    {"keep", 0, OPT_COUNT, "N", NULL, AT(keep), "Saving",
-     "complete checkpoints to keep there (default 3)", .least = 1},
+    {"keep-saves", 0, OPT_COUNT, "N", NULL, AT(keep), "Saving",
+     "complete checkpoints to keep there (default 3)", .least = 1, .was = "keep"},
     {"job", 0, OPT_TEXT, "NAME", NULL, AT(job), "Saving",
      "the job's identity there (default: from the command and its arguments)"},
     {"lease", 0, OPT_DURATION, "TIME", NULL, AT(lease_ns), "Saving",
@@ -224,7 +224,7 @@ static int check_saving(const struct measure_options *o, struct err *err)
                        : o->checkpoints       ? "checkpoints"
                        : o->save_every_ns > 0 ? "save-every"
                        : o->between_ns > 0    ? "mtbi"
-                       : o->keep > 0          ? "keep"
+                       : o->keep > 0          ? "keep-saves"
                        : o->job               ? "job"
                        : o->lease_ns > 0      ? "lease"
                        : o->start_over        ? "start-over"

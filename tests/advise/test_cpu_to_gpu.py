@@ -29,7 +29,7 @@ def fare(*args):
 
 
 def bound(run):
-    q = json.loads(fare("quote", run, "--offer", H200, "--boot", "0", "--image", "0s", "--json"))
+    q = json.loads(fare("quote", run, "--offer", H200, "--boot", "0", "--image-time", "0s", "--json"))
     assert q["bills"] == [] and len(q["estimates"]) == 1, q
     return q["estimates"][0]
 

@@ -47,7 +47,7 @@ for name, ms, cpu, other, wanted in (("much", noisy["step_ms"], used, others, "r
     os.environ["FARE_LEDGER"] = os.path.abspath(f"{name}.db")
     keep(run(name, ms, cpu, other))
     text = " ".join(fare("quote", f"20261118T020000Z-{name}", "--explain", "aws/c6i.xlarge").split())
-    row = json.loads(fare("quote", f"20261118T020000Z-{name}", "--all", "--json", "--boot", "0", "--image", "0s", "--provider", "aws"))
+    row = json.loads(fare("quote", f"20261118T020000Z-{name}", "--all", "--json", "--boot", "0", "--image-time", "0s", "--provider", "aws"))
     found = [e for e in row["estimates"] if e["name"] == "c6i.xlarge"]
     if wanted == "refused":
         report("little is left of the CPUs: no estimate, and what to do", not found and "measure again while nothing else runs" in text, text)
@@ -63,7 +63,7 @@ for name, ms, cpu, other, wanted in (("much", noisy["step_ms"], used, others, "r
 os.environ["FARE_LEDGER"] = os.path.abspath("again.db")
 keep(run("first", 2.7, 190, 2), run("second", 113.2, 190, 2))
 for name in ("first", "second"):
-    q = json.loads(fare("quote", f"20261118T020000Z-{name}", "--all", "--json", "--boot", "0", "--image", "0s", "--provider", "aws"))
+    q = json.loads(fare("quote", f"20261118T020000Z-{name}", "--all", "--json", "--boot", "0", "--image-time", "0s", "--provider", "aws"))
     e = next(e for e in q["estimates"] if e["name"] == "c6i.xlarge")
     report(f"two runs on one machine, asked for the {name}: the interval covers both, and the other is named",
            e["training_low_s"] < 40 and e["training_high_s"] > 400 and
@@ -73,7 +73,7 @@ for name in ("first", "second"):
 os.environ["FARE_LEDGER"] = os.path.abspath("two.db")
 keep(run("fast", 2.7, 190, 2, cpu="AMD EPYC 7R32"), run("slow", 113.2, 190, 2, cpu="Intel(R) Xeon(R) Platinum 8488C"))
 for name in ("fast", "slow"):
-    q = json.loads(fare("quote", f"20261118T020000Z-{name}", "--all", "--json", "--boot", "0", "--image", "0s", "--provider", "aws"))
+    q = json.loads(fare("quote", f"20261118T020000Z-{name}", "--all", "--json", "--boot", "0", "--image-time", "0s", "--provider", "aws"))
     e = next(e for e in q["estimates"] if e["name"] == "c6i.xlarge")
     report(f"asked for the {name} run, the interval covers both", e["training_low_s"] < 40 and e["training_high_s"] > 400, e)
     report("and one of them is named", any(n.startswith("the runs disagree: by run 20261118T020000Z-") for n in e["notes"]), e["notes"])

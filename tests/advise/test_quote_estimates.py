@@ -76,12 +76,12 @@ LORA = {"schema": "fare.run/1", "id": "20261114T000000Z-lora", "started": "2026-
 
 def quote(*args, provider="acme"):
     provider = ("--provider", provider) if provider else ()
-    return json.loads(fare("quote", *args, *provider, "--boot", "0", "--image", "0s", "--json"))
+    return json.loads(fare("quote", *args, *provider, "--boot", "0", "--image-time", "0s", "--json"))
 
 
 def text_of(*args):
     """The text for people, in one line."""
-    return " ".join(fare("quote", *args, "--boot", "0", "--image", "0s").split())
+    return " ".join(fare("quote", *args, "--boot", "0", "--image-time", "0s").split())
 
 
 def table(name):
@@ -141,7 +141,7 @@ check("times, intervals and bills of estimates", figures)
 
 def order():
     """`near` is cheaper than the measured one, but not for sure."""
-    text = fare("quote", RUN["id"], "--provider", "acme", "--boot", "0", "--image", "0s")
+    text = fare("quote", RUN["id"], "--provider", "acme", "--boot", "0", "--image-time", "0s")
     rows = [line.split()[0] for line in text.splitlines() if re.match("acme/\\S+[^:] ", line)]
     assert rows[:3] == ["acme/sure@here", "acme/own@here", "acme/near@here"], rows
     assert "By estimate, the cheapest offer is acme/sure@here" in text.replace("\n", " "), text
@@ -201,7 +201,7 @@ def deadline():
     marks = {b["name"]: b["deadline"] for b in q["bills"] + q["estimates"]}
     assert marks["own"] == "met" and marks["sure"] == marks["near"] == "met at the middle", marks
     assert any(a.startswith("Within") and "the cheapest is acme/own@here" in a for a in q["advice"]), q["advice"]
-    lines = fare("quote", RUN["id"], "--provider", "acme", "--boot", "0", "--image", "0s", "--deadline", f"{math.ceil(T)}s").splitlines()
+    lines = fare("quote", RUN["id"], "--provider", "acme", "--boot", "0", "--image-time", "0s", "--deadline", f"{math.ceil(T)}s").splitlines()
     assert any(re.match(r"acme/sure@here +estimated ±\d+ %, perhaps late  ", line) for line in lines), lines
     assert "Perhaps late or over budget: at the end of its interval, or as a lower bound (≥)." in " ".join(lines), lines
     q = quote(RUN["id"], "--deadline", "1000s")
@@ -434,7 +434,7 @@ def processors():
         clocks = [float(r[c]) for c in ("base_mhz", "boost_mhz") if r[c]]
         return vcpus / float(r["threads_per_core"]) * float(r["fp32_per_cycle"]) * sum(clocks) / len(clocks) / 1e6
 
-    bills = {b["offer"].split("@")[0]: b for b in json.loads(fare("quote", SERVER["id"], "--json", "--boot", "0", "--image", "0s"))["estimates"]}
+    bills = {b["offer"].split("@")[0]: b for b in json.loads(fare("quote", SERVER["id"], "--json", "--boot", "0", "--image-time", "0s"))["estimates"]}
     for offer, name, vcpus in (("aws/c7a.4xlarge", "EPYC 9R14", 16), ("aws/c7i.8xlarge", "Xeon Platinum 8488C", 32)):
         b = bills[offer]
         amdahl = (serial + (1 - serial) / vcpus) / (serial + (1 - serial) / 8)
@@ -442,12 +442,12 @@ def processors():
         near(b["high_s"], b["time_s"] * factor["cpu", "unknown", "one", "no", "unknown"])
         assert b["basis"] == "rough" and b["certainty"].startswith("rough ×") and "gpus_used" not in b, b
     # A program of one thread gains nothing by more of them.
-    single = {b["offer"].split("@")[0]: b for b in json.loads(fare("quote", SINGLE["id"], "--json", "--boot", "0", "--image", "0s"))["estimates"]}
+    single = {b["offer"].split("@")[0]: b for b in json.loads(fare("quote", SINGLE["id"], "--json", "--boot", "0", "--image-time", "0s"))["estimates"]}
     near(single["aws/c7a.4xlarge"]["time_s"], 10000 * (rate("EPYC 7763", 1) / rate("EPYC 9R14", 1)) ** power)
     text = fare("quote", SERVER["id"], "--explain", "aws/c7a.4xlarge")
     assert "processors: EPYC 7763 to EPYC 9R14, 8 to 16 virtual CPUs" in text and "from a CPU to a CPU" in text, text
     # One offer: the same estimate, not the run's own time. A processor that is not known may only be assumed to be as fast.
-    q = json.loads(fare("quote", SERVER["id"], "--offer", "aws/c7a.4xlarge", "--json", "--boot", "0", "--image", "0s"))
+    q = json.loads(fare("quote", SERVER["id"], "--offer", "aws/c7a.4xlarge", "--json", "--boot", "0", "--image-time", "0s"))
     assert q["bills"] == [] and len(q["estimates"]) == 1, q
     amdahl = (serial + (1 - serial) / 16) / (serial + (1 - serial) / 8)
     near(q["estimates"][0]["time_s"], 10000 * amdahl * (rate("EPYC 7763", 1) / rate("EPYC 9R14", 1)) ** power)
@@ -457,7 +457,7 @@ def processors():
     cnn = next(r for r in map(json.loads, open(ROOT / "share" / "published" / "2026-h200.jsonl")) if r["id"].endswith("cnn-fare-cpu-f32"))
     cores, ghz = cnn["machine"]["usable_cpus"] / 2, cnn["machine"]["thread_ops_per_s"] / 2 / 1e9
     ratio = (cores * 32 * ghz / 1000 / rate("EPYC 9R14", 16)) ** power
-    b = next(b for b in json.loads(fare("quote", "cnn", "--json", "--boot", "0", "--image", "0s"))["estimates"] if b["name"] == "c7a.4xlarge")
+    b = next(b for b in json.loads(fare("quote", "cnn", "--json", "--boot", "0", "--image-time", "0s"))["estimates"] if b["name"] == "c7a.4xlarge")
     p = cnn["projection"]
     scaled = p["train_s"] + p["evaluate_s"]
     near(b["time_s"], p["wall_s"] - scaled + scaled * ratio)
@@ -466,7 +466,7 @@ def processors():
     near(b["training_high_s"], p["wall_s"] - scaled + scaled * ratio * math.exp(half))
     assert b["certainty"].startswith("rough ×") and b["run"] == cnn["id"], b
     # A processor that nobody names is as fast as the middle of the table, and as unsure as they differ.
-    q = json.loads(fare("quote", SERVER["id"], "--provider", "parts", "--json", "--boot", "0", "--image", "0s"))
+    q = json.loads(fare("quote", SERVER["id"], "--provider", "parts", "--json", "--boot", "0", "--image-time", "0s"))
     (b,) = [b for b in q["estimates"] if b["name"] == "cpu"]
     amdahl = (serial + (1 - serial) / 32) / (serial + (1 - serial) / 8)
     near(b["time_s"], 10000 * amdahl * (rate("EPYC 7763", 1) * 1000 / constants["cpu_middling_gflops"]) ** power)
@@ -493,7 +493,7 @@ check("machines without a GPU, for runs on CPUs", processors)
 
 
 def named_offer():
-    q = json.loads(fare("quote", RUN["id"], "--offer", "acme/near", "--boot", "0", "--image", "0s", "--json"))
+    q = json.loads(fare("quote", RUN["id"], "--offer", "acme/near", "--boot", "0", "--image-time", "0s", "--json"))
     assert q["bills"] == [] and len(q["estimates"]) == 1, q
     near(q["estimates"][0]["time_s"], 100 + 3500 * RATIO)
     text = " ".join(fare("quote", RUN["id"], "--offer", "acme/near").split())

@@ -108,10 +108,10 @@ def an_offer():
 
 def startup_and_traffic():
     """start-up, traffic and several runs are those of any quote"""
-    b = quote("--time", "1h", "--offer", "acme/eight", "--boot", "90s", "--image", "30s", "--egress", "10GB")["bills"][0]
+    b = quote("--time", "1h", "--offer", "acme/eight", "--boot", "90s", "--image-time", "30s", "--egress", "10GB")["bills"][0]
     near(b["total"], F(3720, 3600) * 20 + 10 * F("0.08"))
     same((b["time_s"], b["startup_s"]), (3720, 120))
-    q = quote("--time", "1h", "--offer", "acme/eight", "--boot", "90s", "--image", "30s", "--egress", "10GB", "--runs", "3")
+    q = quote("--time", "1h", "--offer", "acme/eight", "--boot", "90s", "--image-time", "30s", "--egress", "10GB", "--runs", "3")
     three = F(3 * 3600 + 120, 3600) * 20 + 30 * F("0.08")  # the machine starts once: 63.0667
     text = " ".join(q["advice"])
     assert f"3 h 02 min, {float(three):.2f} USD" in text, text

@@ -57,7 +57,7 @@ FAST, HOST = ({**{k: v for k, v in RUN.items() if k != "parameters"}, "id": f"20
 
 
 def quote(run, *args):
-    return json.loads(fare("quote", run["id"], *args, "--provider", "acme", "--boot", "0", "--image", "0s", "--json"))
+    return json.loads(fare("quote", run["id"], *args, "--provider", "acme", "--boot", "0", "--image-time", "0s", "--json"))
 
 
 def check(action):
@@ -117,7 +117,7 @@ def more():
     b = bills["sixteen"]
     assert (b["gpus_used"], b["gpus"], b["time_s"]) == (8, 16, bills["eight"]["time_s"]), b
     near(b["total"], math.ceil(b["time_s"]) * 50 / 3600)
-    text = fare("quote", RUN["id"], "--gpus", "8+", "--provider", "acme", "--boot", "0", "--image", "0s")
+    text = fare("quote", RUN["id"], "--gpus", "8+", "--provider", "acme", "--boot", "0", "--image-time", "0s")
     assert "8 of 16×H100" in text and "8×H100" in text and "rough ×" in text, text
     assert "On 8 GPUs, each with the run's batch" in " ".join(text.split()), text
 
@@ -207,7 +207,7 @@ def under_a_deadline():
         for deadline in range(300, 9001, 150):
             found, used = best_under(bound, deadline)
             q = json.loads(fare("quote", run["id"], "--gpus", "any", "--deadline", f"{deadline}s", "--provider", "beta", "--boot", "0",
-                                "--image", "0s", "--json"))
+                                "--image-time", "0s", "--json"))
             rows = {b["name"]: b for b in q["bills"] + q.get("estimates", [])}
             assert {n: b["gpus_used"] for n, b in rows.items()} == used, (bound, deadline, used, {n: b["gpus_used"] for n, b in rows.items()})
             said = next(a for a in q["advice"] if a.startswith("Within"))

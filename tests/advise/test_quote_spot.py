@@ -41,7 +41,7 @@ def fare(*words, code=0):
 
 
 def quote(*words):
-    return json.loads(fare("quote", "--gpu", "h100", "--provider", "acme", "--boot", "0", "--image", "0", "--json", *words))
+    return json.loads(fare("quote", "--gpu", "h100", "--provider", "acme", "--boot", "0", "--image-time", "0", "--json", *words))
 
 
 def offer(*words):
@@ -181,7 +181,7 @@ def traces():
     # Two hours had, one not; a day of it. No checkpoint costs anything; an hour of work between them.
     file = HERE / "2024-01-01_here-a_h100_1.txt"
     file.write_text(trace_of(([0] * 12 + [1] * 6) * 8))
-    words = ("--time", "10h", "--checkpoint-time", "0", "--checkpoint-every", "1h")
+    words = ("--time", "10h", "--checkpoint-time", "0", "--save-every", "1h")
     b = offer(*words, "--trace", str(file))
     s = b["spot"]
     assert (s["hazard"], s["method"], s["replays"], s["between_s"]) == ("trace", "replayed", 1000, 7200), s
@@ -254,7 +254,7 @@ check("a price history is replayed, also where nobody knows how often it is take
 
 def mistakes():
     base = ("quote", "--time", "10h", "--offer", "acme/one@here:spot")
-    for words, text in ((("--mtbi", "0"), "above 0"), (("--checkpoint-every", "0"), "above 0"), (("--bid", "0"), "above 0"),
+    for words, text in ((("--mtbi", "0"), "above 0"), (("--save-every", "0"), "above 0"), (("--bid", "0"), "above 0"),
                         (("--mtbi", "6h", "--trace", "x"), "exclude each other"), (("--mtbi", "nan"), "--mtbi"),
                         (("--trace", str(HERE / "none.txt")), "none.txt")):
         assert text in fare(*base, *words, code=1 if "none" in text else 2), words

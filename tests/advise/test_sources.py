@@ -88,7 +88,7 @@ def near(got, expected, within=1e-4):
 
 
 def quoted(run):
-    bills = json.loads(fare("quote", run, "--provider", "acme", "--boot", "0", "--image", "0s", "--json"))["estimates"]
+    bills = json.loads(fare("quote", run, "--provider", "acme", "--boot", "0", "--image-time", "0s", "--json"))["estimates"]
     return next(b for b in bills if b["name"] == "l40s")
 
 

@@ -40,6 +40,8 @@ static const struct opt second[] = {
     {"age", 0, OPT_DURATION, "TIME", NULL, AT(time_ns), NULL, "", .bare_ns = DAY_NS},
     {"shape", 0, OPT_CHOICE, "SHAPE", NULL, AT(kind), NULL, "", .choice = shape},
     {"room", 0, OPT_BYTES, "SIZE", NULL, AT(size), NULL, "", .least = 1},
+    {"wall-time", 0, OPT_DURATION, "TIME", NULL, AT(time_ns), NULL, "", .was = "wall"},
+    {"total", 0, OPT_COUNT, "N", NULL, AT(count), NULL, "", .was = "limit"},
     {NULL},
 };
 static const struct opt *const tables[] = {table, second, NULL};
@@ -161,6 +163,29 @@ TEST(all_forms)
     assert_ok(p.rc, &p.err);
     assert_non_null(p.rest.command);
     assert_null(p.rest.command[0]);
+    done(&p);
+}
+
+// A name that is in use again means what it means now.
+TEST(an_earlier_name_still_works)
+{
+    struct parsed p;
+    parse(&p, "--wall 3s", false);
+    assert_int_equal(p.v.time_ns, 3 * DAY_NS / 86400);
+    assert_string_equal(p.rest.renamed->name, "wall-time");
+    assert_string_equal(p.rest.renamed->was, "wall");
+    done(&p);
+    parse(&p, "--wall=4s", false);
+    assert_int_equal(p.v.time_ns, 4 * DAY_NS / 86400);
+    done(&p);
+    parse(&p, "--wall-time 5s --limit 6s", false);
+    assert_int_equal(p.v.time_ns, 6 * DAY_NS / 86400);
+    assert_int_equal(p.v.count, 0);
+    assert_null(p.rest.renamed);
+    done(&p);
+    parse(&p, "--wall", false);
+    assert_int_equal(p.rc, ERR_USAGE);
+    assert_non_null(strstr(p.err.text, "--wall-time"));
     done(&p);
 }
 

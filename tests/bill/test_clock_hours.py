@@ -39,7 +39,7 @@ def hours(seconds):
 
 for time, seconds in (("10m", 600), ("59m", 3540), ("90m", 5400), ("5h", 18000)):
     for date in (("--date", "2026-11-10"), ()):
-        b = json.loads(fare("quote", "--time", time, "--offer", "ovhcloud/one", *date, "--boot", "0", "--image", "0s", "--json"))["bills"][0]
+        b = json.loads(fare("quote", "--time", time, "--offer", "ovhcloud/one", *date, "--boot", "0", "--image-time", "0s", "--json"))["bills"][0]
         mean, best, worst = hours(seconds)
         got = [F(b[k]) for k in ("total", "low", "high")]
         # Exactly between two hours only a start on the hour touches fewer: the best is one start in infinitely many.

@@ -171,7 +171,7 @@ def meaning(options):
             case "--used-before": out["used"] = time_ns(text)
             case "--rule": out["prorated"] = text == "prorated"
             case "--gpus": out["used_gpus"] = int(text.rstrip("+"))
-            case "--checkpoint-every": out["checkpoints"] = (time_ns(text), out.get("checkpoints", (0, 0))[1])
+            case "--save-every": out["checkpoints"] = (time_ns(text), out.get("checkpoints", (0, 0))[1])
             case "--checkpoint-time": out["checkpoints"] = (out.get("checkpoints", (0, 0))[0], time_ns(text))
     return out
 
@@ -304,16 +304,16 @@ MADE = [
     ("2020-12-20", "20d", "--gpu k520 --commit 12 --storage 50GB --keep 21d --kind on-demand"),
     ("2022-01-01", "725h", "--boot 0"),
     ("2018-02-18", "23h", "--keep 20d --storage 33GB --egress 200GB"),
-    ("2018-02-18", "100h", "--boot 75s --checkpoint-every 1h --checkpoint-time 60s"),
-    ("2017-05-01", "29h", "--boot 30s --checkpoint-every 90m --checkpoint-time 7s"),
-    ("2017-05-01", "29h", "--boot 30s --checkpoint-every 90m --checkpoint-time 7s --keep 30h --storage 100GB --egress 3GB"),
-    ("2018-02-18", "77h", "--boot 75s --checkpoint-every 1h --checkpoint-time 60s --keep 99d --storage 7GB --currency EUR"),
-    ("2018-02-18", "50h", "--boot 0 --checkpoint-every 1h --checkpoint-time 60s --keep 50h --storage 33GB"),
-    ("2017-05-01", "28h", "--boot 0 --commit 12 --checkpoint-every 5h --checkpoint-time 7s"),
-    ("2019-03-28", "80h", "--boot 61s --checkpoint-every 31m --checkpoint-time 11s --keep 81h --storage 33GB --egress 9GB"),
-    ("2019-03-28", "40h", "--boot 0 --checkpoint-every 31m --checkpoint-time 11s --keep 9d --storage 33GB --currency JPY"),
-    ("2019-03-28", "40h", "--boot 61s --checkpoint-every 31m --checkpoint-time 11s --storage 33GB"),
-    ("2019-03-28", "40h", "--boot 61s --checkpoint-every 31m --checkpoint-time 11s --keep 42h --rule prorated --storage 9GB"),
+    ("2018-02-18", "100h", "--boot 75s --save-every 1h --checkpoint-time 60s"),
+    ("2017-05-01", "29h", "--boot 30s --save-every 90m --checkpoint-time 7s"),
+    ("2017-05-01", "29h", "--boot 30s --save-every 90m --checkpoint-time 7s --keep 30h --storage 100GB --egress 3GB"),
+    ("2018-02-18", "77h", "--boot 75s --save-every 1h --checkpoint-time 60s --keep 99d --storage 7GB --currency EUR"),
+    ("2018-02-18", "50h", "--boot 0 --save-every 1h --checkpoint-time 60s --keep 50h --storage 33GB"),
+    ("2017-05-01", "28h", "--boot 0 --commit 12 --save-every 5h --checkpoint-time 7s"),
+    ("2019-03-28", "80h", "--boot 61s --save-every 31m --checkpoint-time 11s --keep 81h --storage 33GB --egress 9GB"),
+    ("2019-03-28", "40h", "--boot 0 --save-every 31m --checkpoint-time 11s --keep 9d --storage 33GB --currency JPY"),
+    ("2019-03-28", "40h", "--boot 61s --save-every 31m --checkpoint-time 11s --storage 33GB"),
+    ("2019-03-28", "40h", "--boot 61s --save-every 31m --checkpoint-time 11s --keep 42h --rule prorated --storage 9GB"),
     ("2016-02-29", "61s", "--boot 0 --rule prorated --keep 90d --storage 10GB"),
     ("2016-02-29", "405s", "--boot 0 --keep 410s --storage 10GB"),
 ]
@@ -351,7 +351,7 @@ def anchors(tables, config):
     both("AWS, seconds from then on", "2017-10-02", "61m", "aws/p2.xlarge", "--boot 0", "total", "0.915")
     both("Google, 30 % off for a full month", "2018-04-01", "30d", "gcp/n1-standard-4+1xK80", "--boot 0", "total", "322.56")
     # 24 h are a first machine's life; 23,458 s on the second are 391 minutes. Together 0.2113 x 109,860 / 3600 = 6.448171667.
-    ended = ("2017-05-01", "29h", "gcp/n1-k", "--boot 30s --checkpoint-every 90m --checkpoint-time 7s --storage 100GB")
+    ended = ("2017-05-01", "29h", "gcp/n1-k", "--boot 30s --save-every 90m --checkpoint-time 7s --storage 100GB")
     both("Google charges started minutes of each preemptible machine", *ended, "charged_s", "109860", "spot")
     # A disk that is kept for 30 h, and then until the training ends after 109,858 s: 109,858 x 100 x 0.04 / 2,592,000.
     both("--keep charges the disk until the training ends", *ended[:3], ended[3] + " --keep 30h", "total", "6.617705618", "spot")
@@ -386,7 +386,7 @@ def main():
         for day, options in ((TODAY, "--keep 2d"), ("2018-02-18", "--boot 0")):
             seen.bills(own, rates, day, "30h", *words(options, few), "--all", "--kind", "on-demand", negotiated=NEGOTIATED)
         for training in ("30h", "2400h"):
-            seen.bills(own, rates, "2019-03-28", training, *words("--boot 9s --checkpoint-every 31m --checkpoint-time 11s", few), "--all",
+            seen.bills(own, rates, "2019-03-28", training, *words("--boot 9s --save-every 31m --checkpoint-time 11s", few), "--all",
                        "--kind", "spot", negotiated=NEGOTIATED)
 
         for provider, count in sorted(seen.count.items()):

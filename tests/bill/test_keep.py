@@ -29,7 +29,7 @@ def fare(*args):
 
 
 def quote(offer, time, *more, date="2026-11-10"):
-    return ("quote", "--time", time, "--offer", offer, "--date", date, "--boot", "0", "--image", "0s", *more)
+    return ("quote", "--time", time, "--offer", offer, "--date", date, "--boot", "0", "--image-time", "0s", *more)
 
 
 def bill(offer, time, *more, date="2026-11-10"):
@@ -86,7 +86,7 @@ check("a fee by the month is due for each month in which it is kept",
 
 # 1000 GB at 0.08 a month are 80 / 720 an hour. Interruptions make ten hours longer: the disk is there until the training ends, and
 # if that is before the end of --keep, until then. Without --storage the bill is that of the machines.
-spot = ("aws/fast:spot", "10h", "--checkpoint-every", "1h", "--checkpoint-time", "2m")
+spot = ("aws/fast:spot", "10h", "--save-every", "1h", "--checkpoint-time", "2m")
 pairs = []
 for keep, mtbi in ((11, "2h"), (13, "2h"), (13, "9h"), (11, "200h"), (40, "2h")):
     named = (*spot, "--keep", f"{keep}h", "--mtbi", mtbi)
@@ -97,8 +97,8 @@ for keep, mtbi in ((11, "2h"), (13, "2h"), (13, "9h"), (11, "200h"), (40, "2h"))
 check("a spot machine's disk is kept until its training ends, if that is later", *pairs)
 
 # Most machines are taken in their first hour, which AWS does not charge: less is charged than used, and the export has all of the time.
-b = bill(*spot, "--mtbi", "30m", "--checkpoint-every", "5m")
-row = next(csv.DictReader(io.StringIO(fare(*quote(*spot, "--mtbi", "30m", "--checkpoint-every", "5m"), "--format", "focus"))))
+b = bill(*spot, "--mtbi", "30m", "--save-every", "5m")
+row = next(csv.DictReader(io.StringIO(fare(*quote(*spot, "--mtbi", "30m", "--save-every", "5m"), "--format", "focus"))))
 ends = (datetime.fromisoformat(row["ChargePeriodEnd"]) - datetime.fromisoformat(row["ChargePeriodStart"])).total_seconds()
 check("an hour that is broken off is not charged, but was used",
       (b["charged_s"] < 0.6 * b["time_s"], True), (abs(ends - b["time_s"]) <= 1, True),

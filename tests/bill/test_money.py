@@ -222,7 +222,7 @@ def stopped_volume():
     disk = next(i for i in text["items"] if i["name"] == "disk")
     same(F(disk["amount"]), F("1.50"))
     # An hour of work, kept for ten days: 1 h at 0.10, 239 h at 0.20.
-    b = bill(RUN + "ten", "--offer", "runpod/pod", *DAY, "--boot", "3590s", "--image", "0s", "--storage", "10GB", "--keep", "10d")
+    b = bill(RUN + "ten", "--offer", "runpod/pod", *DAY, "--boot", "3590s", "--image-time", "0s", "--storage", "10GB", "--keep", "10d")
     kept = sum(F(i["amount"]) for i in b["items"] if i["what"].startswith("storage"))
     assert abs(kept - 10 * (F("0.10") * 1 + F("0.20") * 239) / 720) < F(2, 10**9), float(kept)
 

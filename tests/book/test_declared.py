@@ -52,7 +52,7 @@ report("fare prices lists it, among the doubtful ones at the end", ("mithril/h10
 # ---- euros
 with open(SHARE / "ecb-rates.csv", newline="") as f:
     usd = next(Decimal(r["USD"]) for r in csv.DictReader(f) if r["Date"] == "2026-10-30")
-b = quote("--time", "10h", "--offer", "seeweb/ECS1GPU6", "--boot", "0", "--image", "0s", "--date", "2026-10-30")["bills"][0]
+b = quote("--time", "10h", "--offer", "seeweb/ECS1GPU6", "--boot", "0", "--image-time", "0s", "--date", "2026-10-30")["bills"][0]
 report("10 hours of Seeweb's L4 at 0.38 EUR", b["currency"] == "EUR" and abs(Decimal(b["total"]) - 10 * Decimal("0.38") * usd) < Decimal("0.00001"),
        (b["currency"], b["total"], usd))
 

@@ -22,6 +22,8 @@ static void check_options(const struct command *command)
             for (size_t i = 0; i < count; i++) {
                 if (strcmp(seen[i]->name, opt->name) == 0)
                     fail_msg("option --%s stands twice", opt->name);
+                if (opt->was && seen[i]->was && strcmp(seen[i]->was, opt->was) == 0)
+                    fail_msg("two options were called --%s", opt->was);
                 if (opt->letter && seen[i]->letter == opt->letter)
                     fail_msg("option -%c stands twice", opt->letter);
             }
@@ -92,6 +94,30 @@ static void check_siblings(const struct command *const *leaves, size_t count)
                     if (a->letter && a->letter == b->letter)
                         assert_string_equal(a->name, b->name);
                 }
+}
+
+// A name means one thing in all commands, as far as a table tells: a time, a size, or something
+// else.
+static void check_meaning(const struct opt *a, const struct command *const *leaves, size_t count)
+{
+    for (size_t j = 0; j < count; j++)
+        for (const struct opt *b = leaves[j]->options; b && b->name; b++)
+            if (strcmp(a->name, b->name) == 0 &&
+                ((a->kind == OPT_DURATION) != (b->kind == OPT_DURATION) ||
+                 (a->kind == OPT_BYTES) != (b->kind == OPT_BYTES)))
+                fail_msg("option --%s means two things", a->name);
+}
+
+TEST(names_have_one_meaning)
+{
+    const struct command *leaves[64];
+    size_t count = 0;
+    for (size_t i = 0; commands[i]; i++)
+        collect(commands[i], leaves, &count);
+    assert_in_range(count, 15, 64);
+    for (size_t i = 0; i < count; i++)
+        for (const struct opt *opt = leaves[i]->options; opt && opt->name; opt++)
+            check_meaning(opt, leaves, i);
 }
 
 TEST(tables_are_sound)

@@ -60,7 +60,7 @@ def store(r):
         job = ["/usr/bin/python3", "-S", "-E", TESTS / "save/job.py", r.home / "out", steps, 5, 5, "safetensors", log, "{resume}"]
         fails = ["sh", "-c", '"$@"; exit 9', "sh"] if steps < STEPS else []
         return r.fare("run", "--no-cloud", "--no-trace", "--save", f"s3://soak/{place}", "--job", "soak", "--lease", "2s", "--save-every",
-                      "50ms", "--keep", 1000, "--checkpoint-patience", "1s", "--checkpoints", r.home / "out", "--", *fails, *job,
+                      "50ms", "--keep-saves", 1000, "--checkpoint-patience", "1s", "--checkpoints", r.home / "out", "--", *fails, *job,
                       codes=codes, within_s=60, env=server.environment(AWS_ENDPOINT_URL=liar.endpoint))[0]
 
     start(STEPS // 2, 9)

@@ -21,7 +21,7 @@ def fare(*args):
 
 
 def bill(name, date, *more):
-    code, out, err = fare("quote", "--time", "1h", "--offer", name, "--date", date, "--boot", "0", "--image", "0", "--json", *more)
+    code, out, err = fare("quote", "--time", "1h", "--offer", name, "--date", date, "--boot", "0", "--image-time", "0", "--json", *more)
     return json.loads(out)["bills"][0] if code == 0 else {"total": "0", "exchange": err}
 
 
@@ -42,7 +42,7 @@ got = bill("here/yen", "2017-09-10")
 report("a currency by way of the euro", near(got["total"], 1000 * F("1.1825") / F("130.81")), got)
 got = bill("here/dollar", "2017-09-10", "--currency", "EUR")
 report("a bill in another currency: 2.3650 / 1.1825 = 2", got.get("local_currency") == "EUR" and near(got["local_total"], F(2)), got)
-text = fare("quote", "--time", "1h", "--offer", "here/dollar", "--date", "2017-09-10", "--boot", "0", "--image", "0",
+text = fare("quote", "--time", "1h", "--offer", "here/dollar", "--date", "2017-09-10", "--boot", "0", "--image-time", "0",
             "--currency", "EUR")[1]
 report("in its lines too", "the same in EUR" in text and "1 EUR = 1.1825 USD on 2017-08-31" in " ".join(text.split()), text)
 text = fare("quote", "--time", "1h", "--gpu", "t4", "--provider", "here", "--date", "2017-09-10", "--boot", "0", "--currency", "EUR")[1]
