@@ -123,7 +123,7 @@ TEST(on_a_terminal)
     every_kind(&doc);
     out_doc(&out, &doc);
     assert_string_equal(buf_str(&out.text), "<script>\n"
-                                            "Cheapest: a|b.\nFastest: *c*.\n"
+                                            "Cheapest: a|b.\nFastest: *c*.\n\n"
                                             "?[31mred? next\n"
                                             "--all shows them.\n"
                                             "GPU       H200\n"
