@@ -53,6 +53,7 @@ int comparing_new(struct comparing **out, const struct compare_options *options,
         return err_memory(err);
     int rc = 0;
     c->prorated = options->pricing.prorated;
+    c->published = options->published;
     c->date = options->pricing.date;
     c->workload = options->workload;
     c->market = options->pricing.market;
@@ -513,6 +514,8 @@ int comparing_add(struct comparing *c, const char *text, size_t len, struct err 
         rc = pricing_of(c->pricing, &run, &price, err);
     if (rc == 0)
         rc = fill_part(text, len, &run, &price, &part, err);
+    if (rc == 0 && c->published && part.costed && !part.relative)
+        rc = compare_part_printed(&price, &part, err);
     part.bound = rc == 0 && run_price_is_bound(&price, &run);
     if (rc == 0 && c->power && !price.known)
         rc = power_of_run(c->market, &run, c->power, &power, err);

@@ -28,7 +28,8 @@ struct compare_options {
     // Rows for machines nobody measured (compare_estimates.h); `pricing.market` must be set.
     const char **estimates;
     size_t estimate_count;
-    struct pricing_options pricing;
+    struct pricing_options pricing; // `prorated` or `published`, or neither
+    bool published;                 // costs as comparisons print them, beside what is charged
     // (optional) Electricity of machines whose price is unknown; needs pricing.market.
     const struct power_given *power;
     const char *currency; // (optional) of costs, beside USD; needs pricing.market
@@ -47,6 +48,9 @@ int comparing_add(struct comparing *comparing, const char *text, size_t len,
 // Fills a zeroed record, which the caller releases, also on failure. ERR_MISSING where a word fits
 // no run; ERR_USAGE where the base fits no row, or several of one workload.
 int comparing_finish(struct comparing *comparing, struct compare *out, struct err *err) MUST_USE;
+
+// Whether its rows are rented machines of several providers, which have a type.
+bool compare_rented(const struct compare_workload *workload);
 
 // Appends "k80 + tensorflow (bf16)": the brackets tell it from other rows of that name.
 void compare_label(const struct compare_row *row, struct buf *out);

@@ -17,6 +17,7 @@ enum { L1_TRANSFER, L1_CALCULATION, L1_PARTS };
 struct part {                           // the figures of one run
     double time_s, time_low, time_high; // low and high 0: no interval
     int64_t cost, cost_low, cost_high;  // nano-USD
+    int64_t charged;                    // what the provider charges, where `cost` is as published
     int day;                            // of its price
     double relative_cost; // of a relative speed; not money, so not rounded to nano-USD
     bool timed, relative, costed;
@@ -68,7 +69,7 @@ struct comparing {
     struct selector base; // without text: not given
     struct pricing *pricing;
     struct compare_targets *targets; // null: none
-    bool prorated;
+    bool prorated, published;
     const char *date; // the options'
     struct market *market;
     const char *currency;            // (optional)
@@ -106,8 +107,28 @@ int compare_row_against(const struct group *group, const struct group *base,
 int compare_local_group(struct market *market, const char *currency, const struct group *group,
                         struct compare_row *row, struct err *err) MUST_USE;
 
+// ---- rented machines of several providers (compare_providers.c)
+
+// Replaces the costs of a part by those that comparisons print; the one charged is kept beside.
+int compare_part_printed(const struct run_price *price, struct part *part,
+                         struct err *err) MUST_USE;
+
+// The machine's provider and GPUs, and the printed cost with a note on how it is reached.
+int compare_row_machine(const struct comparing *comparing, const struct group *group,
+                        struct compare_row *row, struct err *err) MUST_USE;
+int compare_row_printed(const struct group *group, struct compare_row *row,
+                        struct err *err) MUST_USE;
+
+// Sets the rows' types, if they are rented machines of several providers, one of which has several.
+int compare_types(struct compare_workload *workload, struct err *err) MUST_USE;
+
+// Of such rows, appends which is cheapest and fastest, and when the dear ones pay.
+// `shared`: the costs have a month's share.
+int compare_say_providers(struct compare_workload *workload, bool shared, struct err *err) MUST_USE;
+
 // The sentences of a workload, and of all (compare_sentences.c).
-int compare_sentences(struct compare_workload *workload, struct err *err) MUST_USE;
+int compare_sentences(const struct comparing *comparing, struct compare_workload *workload,
+                      struct err *err) MUST_USE;
 int compare_summary(struct compare *compare, struct err *err) MUST_USE;
 
 // The fastest GPU of a section against the base's, by their data sheets.

@@ -61,12 +61,10 @@ static int by_title(const void *a, const void *b)
     return strcmp(((const struct section *)a)->title, ((const struct section *)b)->title);
 }
 
-// The base first, then by cost, or by time where the cost is unknown.
+// By cost, or by time where the cost is unknown.
 static int by_cost(const void *a, const void *b)
 {
     const struct compare_row *x = a, *y = b;
-    if (x->base.known != y->base.known)
-        return x->base.known ? -1 : 1;
     if (x->cost.nano_usd.known != y->cost.nano_usd.known)
         return x->cost.nano_usd.known ? -1 : 1;
     if (x->cost.nano_usd.v != y->cost.nano_usd.v)
@@ -91,6 +89,14 @@ static int by_cost(const void *a, const void *b)
     return order != 0 ? order : strcmp(x->detail ? x->detail : "", y->detail ? y->detail : "");
 }
 
+static int base_first(const void *a, const void *b)
+{
+    const struct compare_row *x = a, *y = b;
+    if (x->base.known != y->base.known)
+        return x->base.known ? -1 : 1;
+    return by_cost(a, b);
+}
+
 static int add_reasons(struct compare_row *row, const struct comparison *verdict, bool apart,
                        struct err *err)
 {
@@ -111,6 +117,15 @@ static const char *not_on_one_scale(const struct group *base, const struct group
     if (!to)
         return "only the base's relative speed is known, not its time";
     return strcmp(to, base_to) == 0 ? NULL : "its speed is relative to another machine's";
+}
+
+static int fill_row(const struct comparing *c, const struct group *group, struct compare_row *row,
+                    struct err *err)
+{
+    TRY(compare_row_fill(group, c->power, row, err));
+    TRY(compare_local_group(c->market, c->currency, group, row, err));
+    TRY(compare_row_machine(c, group, row, err));
+    return c->published ? compare_row_printed(group, row, err) : 0;
 }
 
 // One row of a section: beside the base, or apart from it.
@@ -134,9 +149,7 @@ static int add_row(const struct comparing *c, const struct section *section, siz
     struct compare_row *row = NULL;
     if (rc == 0) {
         row = apart ? LIST_ADD(&to->apart, err) : LIST_ADD(&to->rows, err);
-        rc = row ? compare_row_fill(group, c->power, row, err) : ERR_MEMORY;
-        if (rc == 0)
-            rc = compare_local_group(c->market, c->currency, group, row, err);
+        rc = row ? fill_row(c, group, row, err) : ERR_MEMORY;
     }
     if (rc == 0 && is_base)
         row->base = some_bool(true);
@@ -203,7 +216,7 @@ static int add_section(struct comparing *c, struct section *section, struct comp
         reference = section->groups[0];
     TRY(add_rows(c, section, reference, to, err));
     if (to->rows.count > 0)
-        qsort(to->rows.items, to->rows.count, sizeof *to->rows.items, by_cost);
+        qsort(to->rows.items, to->rows.count, sizeof *to->rows.items, base_first);
     if (to->apart.count > 0)
         qsort(to->apart.items, to->apart.count, sizeof *to->apart.items, by_cost);
     if (section->base != NO_GROUP && to->rows.count > 0) {
@@ -211,7 +224,10 @@ static int add_section(struct comparing *c, struct section *section, struct comp
         compare_label(&to->rows.items[0], &label);
         TRY(text_take(&to->base, &label, err));
     }
-    TRY(compare_sentences(to, err));
+    TRY(compare_types(to, err));
+    if (compare_rented(to))
+        qsort(to->rows.items, to->rows.count, sizeof *to->rows.items, by_cost);
+    TRY(compare_sentences(c, to, err));
     return compare_expectation(c, section, to, err);
 }
 
@@ -232,7 +248,9 @@ int comparing_finish(struct comparing *c, struct compare *out, struct err *err)
     out->runs = some_int(c->runs);
     TRY(check_words(c, err));
     TRY(TEXTS_SET(err, {&out->schema, COMPARE_SCHEMA},
-                  {&out->rule, c->prorated ? "prorated" : "paid"}));
+                  {&out->rule, c->published  ? "published"
+                               : c->prorated ? "prorated"
+                                             : "paid"}));
     if (c->date)
         TRY(text_set(&out->date, c->date, err));
     TRY(estimate_all(c, err));
@@ -299,8 +317,10 @@ static void write_l1(const struct l1_part *part, const struct compare_workload *
     buf_adds(out, ".");
 }
 
-int compare_sentences(struct compare_workload *workload, struct err *err)
+int compare_sentences(const struct comparing *c, struct compare_workload *workload, struct err *err)
 {
+    if (compare_rented(workload))
+        return compare_say_providers(workload, c->prorated || c->published, err);
     for (int m = 0; m < VERDICT_MEASURES; m++) {
         const struct verdict v = verdict_of_rows(workload->rows.items, workload->rows.count, m);
         struct buf sentence = {0};

@@ -185,6 +185,8 @@ static int fill_price(const struct group *g, struct compare_row *row, struct err
     SCOPED(buf_release) struct buf words = {0};
     priced_words(&price->priced, price->wishes.prorated, &words);
     TRY(text_take(&to->rule, &words, err));
+    if (priced_by_month(&price->priced))
+        to->monthly = some_bool(true);
     to->assumed = some_bool(price->priced.assumed && !price->wishes.prorated);
     if (price->note[0])
         TRY(texts_add(&row->notes, price->note, err));
@@ -306,6 +308,7 @@ static void fill_mean(const struct group *g, size_t at, double most, struct comp
 static int fill_relative(const struct group *g, struct compare_row *row, struct err *err)
 {
     TRY(text_set(&row->kind, "relative", err));
+    row->relative_speed = some_real(run_relative_speed(&g->run));
     TRY(texts_add(&row->notes,
                   "only relative speeds are known, not times: cost ÷ base is price × time, "
                   "without units and minimums",

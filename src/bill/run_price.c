@@ -335,6 +335,16 @@ int run_price_cost(const struct run_price *price, int64_t ordered_ns, int64_t wa
                         priced_use_ns(&price->priced, ordered_ns, wall_ns), nano_usd, err);
 }
 
+int run_price_printed(const struct run_price *price, int64_t wall_ns, int64_t *nano_usd,
+                      struct err *err)
+{
+    struct charge charge;
+    struct wishes wishes = price->wishes;
+    wishes.prorated = priced_by_month(&price->priced);
+    TRY(priced_charge(&price->priced, &wishes, wall_ns, &charge, err));
+    return priced_usd(&price->priced, charge.time, nano_usd, err);
+}
+
 // ---- again: costs of records that were false
 
 static struct {

@@ -47,6 +47,11 @@ bool run_price_is_bound(const struct run_price *price, const struct run *run);
 int run_price_cost(const struct run_price *price, int64_t ordered_ns, int64_t wall_ns,
                    int64_t *nano_usd, struct err *err) MUST_USE;
 
+// The same as comparisons print it: the time in the provider's units, without fees; of machines
+// that are rented by the month, the run's share of it.
+int run_price_printed(const struct run_price *price, int64_t wall_ns, int64_t *nano_usd,
+                      struct err *err) MUST_USE;
+
 // The cost of a run computed again, for records whose cost was false (record/run.h).
 //
 // Nano-USD by the price in the record, or else as run_price() finds it, and the provider's rule on

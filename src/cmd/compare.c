@@ -26,6 +26,7 @@ struct compare_cmd_options {
 
 static const struct compare_cmd_options defaults = {.power = POWER_DEFAULTS};
 
+static const char *const rules[] = {"paid", "prorated", "published", NULL};
 static const char *const formats[] = {"table", "csv", "md", "json", NULL};
 
 #define AT(member) offsetof(struct compare_cmd_options, member)
@@ -52,8 +53,10 @@ static const struct opt options[] = {
     SPOT_WORD(AT(spot), "Cost"),
     {"date", 'd', OPT_TEXT, "DATE", NULL, AT(date), "Cost",
      "prices and billing rules of this date, instead of the date of the run"},
-    {"rule", 'r', OPT_CHOICE, "RULE", value_rules, AT(rule), "Cost",
-     "paid (default): as the provider charges, with units and minimums; prorated: rate × time"},
+    {"rule", 'r', OPT_CHOICE, "RULE", rules, AT(rule), "Cost",
+     "paid (default): as the provider charges, with units and minimums; prorated: rate × time; "
+     "published: as comparisons print it, in the provider's units but without fees and with months "
+     "in parts, beside what is charged"},
     CURRENCY_ROW(AT(currency), "Cost"),
     POWER_ROWS(AT, "Cost"),
     {NULL},
@@ -67,6 +70,8 @@ static const struct cmd_example examples[] = {
     {"fare compare --estimate b200 --estimate aws/g6e.xlarge", "and machines nobody measured"},
     {"fare compare --published 2017-keras-backends --base k80+tensorflow --rule prorated",
      "a published comparison, figure by figure"},
+    {"fare compare --published 2018-tweets --rule published",
+     "providers of 2018, costs as printed and as charged"},
     {"fare compare --published 2017-keras-backends --price k80=0.23 --price p100=0.74",
      "the same at other prices"},
     {"fare compare --format md >table.md", "to paste into a page"},
@@ -235,6 +240,7 @@ static int run(const struct cmd_call *call, struct err *err)
         .word_count = words.count,
         .power = power.busy_mw >= 0 || power.kwh >= 0 ? &power : NULL,
         .currency = o->currency,
+        .published = o->rule && strcmp(o->rule, "published") == 0,
         .estimates = o->estimate.items,
         .estimate_count = o->estimate.count,
         .pricing = {.market = market,

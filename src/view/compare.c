@@ -53,6 +53,12 @@ static struct cell against(struct doc *doc, const struct compare_row *row, const
     return cell;
 }
 
+// "167 ×", of the machine that the source compared with.
+static struct cell speed(const struct compare_row *row)
+{
+    return (struct cell){.kind = CELL_SCORE, .value = row->relative_speed, .flag = " ×"};
+}
+
 // "290 ms, 4.14 ×"
 static struct cell part_of_l1(struct doc *doc, const struct compare_row *row,
                               const struct compare_figure *ms, const struct compare_against *a)
@@ -109,12 +115,21 @@ static struct heads heads_of(const struct compare_workload *w)
     return heads;
 }
 
+static void add_notes(struct doc *doc, const struct compare_row *row)
+{
+    for (size_t i = 0; i < row->notes.count; i++) {
+        bool unpriced = strcmp(row->notes.items[i], COMPARE_UNPRICED) == 0;
+        doc_note(doc, row->notes.items[i], unpriced ? ": --price NAME=USD_PER_HOUR sets it" : NULL);
+    }
+}
+
 static void add_row(struct doc *doc, const struct heads *heads, const struct compare_row *row)
 {
     const char *right = heads->scored ? "quality" : "accuracy";
     doc_row(doc, DOC_NORMAL);
     doc_cell(doc, COLUMN("on + with", .least = 34), name(doc, row));
     doc_cell(doc, COLUMN("time", .what = ""), compare_time(row));
+    doc_cell(doc, COLUMN("speed", NULL, "as fast", 8), speed(row));
     // A phone has room for the cost or the ratio of times.
     doc_cell(doc, COLUMN("time ÷ base", "time ÷", "of the base's time", heads->costed),
              against(doc, row, "time", &row->time));
@@ -127,8 +142,10 @@ static void add_row(struct doc *doc, const struct heads *heads, const struct com
              against(doc, row, "cost", &row->money));
     doc_cell(doc, COLUMN("power, $", "power $", "USD of power", 7), amount(row, row->power.usd));
     doc_cell(doc, COLUMN("kWh", NULL, "kWh", 9), energy(doc, &row->power));
+    // Nobody pays for one l1 alone.
     doc_cell(doc, COLUMN("per $", NULL, "trainings for a dollar", 3),
-             figure(CELL_NUMBER, &row->trainings_per_usd));
+             row->calculation_ms.value.known ? (struct cell){.kind = CELL_NUMBER}
+                                             : figure(CELL_NUMBER, &row->trainings_per_usd));
     doc_cell(doc,
              COLUMN(right, heads->scored ? right : "right", heads->scored ? right : "right", 4),
              quality(doc, row));
@@ -143,10 +160,38 @@ static void add_row(struct doc *doc, const struct heads *heads, const struct com
              cell_number(CELL_SCORE, row->joules_per_mtoken));
     doc_cell(doc, COLUMN("$ per Mtoken", NULL, "USD per million tokens", 11),
              amount(row, row->usd_per_mtoken));
-    for (size_t i = 0; i < row->notes.count; i++) {
-        bool unpriced = strcmp(row->notes.items[i], COMPARE_UNPRICED) == 0;
-        doc_note(doc, row->notes.items[i], unpriced ? ": --price NAME=USD_PER_HOUR sets it" : NULL);
-    }
+    add_notes(doc, row);
+}
+
+// Of rented machines of several providers: what was rented, the figures, and the cost.
+static void add_rented(struct doc *doc, const struct compare_row *row)
+{
+    const char *some = row->gpus_used.known && row->gpus_used.v < row->gpus.v
+                           ? doc_text(doc, "%lld of %lld %s", (long long)row->gpus_used.v,
+                                      (long long)row->gpus.v, row->gpu)
+                       : row->gpus.v > 1
+                           ? doc_text(doc, "%lld × %s", (long long)row->gpus.v, row->gpu)
+                           : row->gpu;
+    struct cell hours = figure(CELL_SCORE, &row->time_s), memory = {.kind = CELL_SCORE};
+    hours.value.v /= 3600, hours.low.v /= 3600, hours.high.v /= 3600;
+    memory.value = row->gpu_memory_gib;
+    memory.flag = " GB";
+    struct cell cost = compare_cost(row);
+    if (row->cost.printed)
+        cost.text = row->cost.printed;
+    doc_row(doc, DOC_NORMAL);
+    doc_cell(doc, COLUMN("provider"), cell_text(row->provider));
+    doc_cell(doc, COLUMN("type"), cell_text(row->type));
+    doc_cell(doc, COLUMN("GPU"), cell_text(some));
+    doc_cell(doc, COLUMN("memory"), memory);
+    doc_cell(doc, COLUMN("time, h", "time h"), hours);
+    doc_cell(doc, COLUMN("accuracy", NULL, NULL, 4), quality(doc, row));
+    doc_cell(doc, COLUMN("GPU use", "use", NULL, 5), figure(CELL_PERCENT, &row->gpu_percent));
+    doc_cell(doc, COLUMN("cost, $", "cost $"), cost);
+    doc_cell(doc, COLUMN("as charged, $", "charged"), cell_amount(row->cost.charged_usd));
+    doc_cell(doc, COLUMN("per $", NULL, NULL, 6), figure(CELL_NUMBER, &row->trainings_per_usd));
+    doc_cell(doc, COLUMN("instance", NULL, NULL, 7), cell_text(row->instance));
+    add_notes(doc, row);
 }
 
 static void add_apart(struct doc *doc, const struct compare_workload *w)
@@ -176,20 +221,28 @@ static void add_apart(struct doc *doc, const struct compare_workload *w)
     }
 }
 
+static const char *heading(struct doc *doc, const struct compare_workload *w)
+{
+    if (compare_rented(w))
+        return doc_text(doc, "%s, on rented machines", w->workload);
+    return doc_text(doc, "%s%s%s", w->workload,
+                    w->base ? ", against " : ": the base has no run of it", w->base ? w->base : "");
+}
+
 void view_compare_workload(struct doc *doc, const struct compare *compare, size_t number, bool said)
 {
     const struct compare_workload *w = &compare->workloads.items[number];
     const struct heads heads = heads_of(w);
     if (!said) {
-        doc_heading(doc, 0,
-                    doc_text(doc, "%s%s%s", w->workload,
-                             w->base ? ", against " : ": the base has no run of it",
-                             w->base ? w->base : ""));
+        doc_heading(doc, 0, heading(doc, w));
         doc_say_all(doc, DOC_PLAIN, w->sentences.items, w->sentences.count);
     }
     doc_table(doc, w->workload);
     for (size_t i = 0; i < w->rows.count; i++)
-        add_row(doc, &heads, &w->rows.items[i]);
+        if (compare_rented(w))
+            add_rented(doc, &w->rows.items[i]);
+        else
+            add_row(doc, &heads, &w->rows.items[i]);
     add_apart(doc, w);
 }
 
@@ -209,10 +262,30 @@ void view_compare_rates(struct doc *doc, const struct compare *compare)
     doc_say(doc, DOC_ASIDE, doc_take(doc, &text));
 }
 
+// Of --rule: what the costs are, and what shows others.
+static const struct rule_words {
+    const char *rule, *costs, *hint;
+} rule_words[] = {
+    {"paid", "Costs are as the provider charges, tax left out.",
+     "--rule prorated shows rate × time."},
+    {"prorated", "Costs are rate × time, tax left out.",
+     "--rule paid shows costs as the provider charges."},
+    {"published",
+     "Costs are as comparisons print them: in the provider's units, months in parts, fees and tax "
+     "left out. Charged is by the provider's rules, with whole months and fees.",
+     NULL},
+};
+
+static void add_rule(struct doc *doc, const char *rule, enum doc_role role)
+{
+    for (size_t i = 0; i < sizeof rule_words / sizeof *rule_words; i++)
+        if (strcmp(rule_words[i].rule, rule) == 0)
+            doc_say(doc, role, role == DOC_HINT ? rule_words[i].hint : rule_words[i].costs);
+}
+
 static void add_legend(struct doc *doc, const struct compare *compare)
 {
     bool projected = false, estimated = false, unjudged = false, costed = false;
-    bool prorated = strcmp(compare->rule, "prorated") == 0;
     for (size_t i = 0; i < compare->workloads.count; i++)
         for (size_t j = 0; j < compare->workloads.items[i].rows.count; j++) {
             const struct compare_row *row = &compare->workloads.items[i].rows.items[j];
@@ -226,17 +299,13 @@ static void add_legend(struct doc *doc, const struct compare *compare)
     if (estimated)
         doc_say(doc, DOC_ASIDE, "≈ is estimated: nobody measured it.");
     if (costed)
-        doc_say(doc, DOC_ASIDE,
-                prorated ? "Costs are rate × time, tax left out."
-                         : "Costs are as the provider charges, tax left out.");
+        add_rule(doc, compare->rule, DOC_ASIDE);
     view_compare_rates(doc, compare);
     if (unjudged)
         doc_say(doc, DOC_ASIDE,
                 "Without a confidence there is only one run: the difference could be chance.");
     if (costed)
-        doc_say(doc, DOC_HINT,
-                prorated ? "--rule paid shows costs as the provider charges."
-                         : "--rule prorated shows rate × time.");
+        add_rule(doc, compare->rule, DOC_HINT);
 }
 
 void view_compare(struct doc *doc, const struct compare *compare)
@@ -302,6 +371,16 @@ static const struct flat_column csv_columns[] = {
     {"cost_local", "cost.local"},
     {"cost_low_local", "cost.local_low"},
     {"cost_high_local", "cost.local_high"},
+    {"provider", "provider"},
+    {"instance", "instance"},
+    {"type", "type"},
+    {"gpu", "gpu"},
+    {"gpus", "gpus"},
+    {"gpus_used", "gpus_used"},
+    {"gpu_memory_gib", "gpu_memory_gib"},
+    {"cost_charged_usd", "cost.charged_usd"},
+    {"cost_printed", "cost.printed"},
+    {"relative_speed", "relative_speed"},
 };
 enum { CSV_COLUMNS = sizeof csv_columns / sizeof *csv_columns };
 
