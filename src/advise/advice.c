@@ -12,7 +12,6 @@
 #include "base/units.h"
 #include "bill/run_price.h"
 
-#define FRONTIER 5 // at most this many are named
 #define RENTS    5 // the same
 
 // ---- rent or buy
@@ -313,7 +312,7 @@ static int say_rent(const struct quote_ask *ask, const struct advice_wishes *w,
     SCOPED(buf_release) struct buf text = {0}, name = {0};
     struct paid paid;
     TRY(advice_break_even(ask, &w->own, rent, own_s, &paid.use_s, &paid.tenths, err));
-    buf_adds(&name, rent->offer);
+    verdict_add_offer(&name, rent);
     verdict_add_age(&name, rent, " (", ")");
     add_machine(&text, ask, &w->own, bought);
     add_paid(&text, ask, &w->own, &paid, buf_str(&name), bill_is_bound(rent));
@@ -400,38 +399,6 @@ void advice_whose(const struct quote *quote, const struct bill *bill, struct buf
                    bill->data ? bill->data : "");
     else if (bill->data)
         buf_printf(out, " (%s)", bill->data);
-}
-
-// The bills that no other beats in both time and cost, of those that are no lower bounds. Bills are
-// sorted, cheapest first.
-static int say_frontier(struct quote *quote, struct err *err)
-{
-    SCOPED(buf_release) struct buf text = {0};
-    double best = 0;
-    size_t count = 0;
-    bool bounds = false;
-    for (size_t i = 0; i < quote->bills.count; i++)
-        bounds |= bill_is_bound(&quote->bills.items[i]);
-    for (size_t i = 0; i < quote->bills.count; i++) {
-        const struct bill *b = &quote->bills.items[i];
-        if (!verdict_can_lead(b) || !verdict_on_frontier(&best, b->time_s.v))
-            continue;
-        if (count++ < FRONTIER) {
-            if (count > 1)
-                buf_adds(&text, "; ");
-            else
-                buf_printf(&text, "%sothing is both faster and cheaper%s than: ",
-                           bounds ? "Apart from lower bounds (≥), n" : "N",
-                           b->waiting.known ? ", with your waiting," : "");
-            verdict_add_bill(&text, NULL, "", b);
-        }
-    }
-    if (count > FRONTIER)
-        buf_printf(&text, "; and %zu more", count - FRONTIER);
-    buf_adds(&text, ".");
-    if (count > 1)
-        return texts_take(&quote->advice, &text, err);
-    return buf_check(&text, err);
 }
 
 const char *advice_machine(const struct quote_ask *ask)
@@ -538,8 +505,6 @@ static int advise(const struct quote_ask *ask, const struct advice_wishes *w, st
 {
     if (quote->bills.count + quote->estimates.count == 0)
         return say_nothing(ask, w, quote, err);
-    if (quote->bills.count > 2)
-        TRY(say_frontier(quote, err));
     TRY(say_limits(ask, w, quote, err));
     if (w->use_ns_a_month > 0 || w->runs > 1)
         TRY(advice_several(ask, w, quote, err));
@@ -562,11 +527,9 @@ static size_t copy_possible(const struct bill *bills, size_t count, struct bill 
 
 static int say_verdict(struct quote *quote, struct err *err)
 {
-    SCOPED(buf_release) struct buf bills = {0}, estimate = {0};
+    struct buf bills = {0};
     verdict_say_bills(quote, &bills);
-    verdict_say_estimate(quote, &estimate);
-    TRY(texts_take(&quote->advice, &bills, err));
-    return texts_take(&quote->advice, &estimate, err);
+    return texts_take(&quote->advice, &bills, err);
 }
 
 // No sentence names an offer whose price cannot be.

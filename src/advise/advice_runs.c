@@ -219,7 +219,9 @@ static void add_cost(struct buf *text, const struct cost *cost)
 static void add_month(struct buf *text, const char *before, const struct best *best)
 {
     const struct bill *bill = best->bill;
-    buf_printf(text, "%s%s, ", before, bill->offer);
+    buf_adds(text, before);
+    verdict_add_offer(text, bill);
+    buf_adds(text, ", ");
     add_cost(text, &best->cost);
     buf_printf(text, " a month, in one go%s%s%s",
                bill->incomplete.v ? ", without what its tariff has no price for" : "",

@@ -9,6 +9,7 @@
 #include "advise/estimates.h"
 #include "advise/evidence.h"
 #include "advise/quote_parts.h"
+#include "advise/standing.h"
 #include "advise/verdict.h"
 #include "book/listing.h"
 
@@ -168,6 +169,8 @@ static const char *no_estimate(struct quote_search *s, const struct offer *offer
     }
     *why = room;
     const char *reason = quote_cannot_run(e->to.device, s->day, room);
+    if (!reason && *offer->gpu)
+        reason = quote_unsupported(s->ask->market, e->proof->run, e->to.device, room);
     if (!reason)
         reason = proof_no_memory(e->proof, offer, room);
     return reason ? reason : quote_too_late(quote_ends_after_s(s, offer), e->estimate.time_s, room);
@@ -486,6 +489,8 @@ int quote_make(const struct quote_ask *ask, struct quote *quote, struct err *err
     if (rc == 0 && ask->own && s.proofs.count > 0 && (!ask->offer || ask->own_gpu))
         rc = add_own(&s, err);
     if (rc == 0)
+        rc = standing_judge(quote, err);
+    if (rc == 0)
         rc = quote_sort(quote, err);
     estimates_close(s.estimates);
     free(s.estimated.items);
@@ -608,12 +613,14 @@ static int sort_bills(struct bill *bills, size_t count, bool estimates, struct e
 
 // ---- measured and estimated ones
 
-// Of sorted measured bills from each on: where the lowest of their intervals begins. Doubtful
+// Of sorted measured bills from each on: where the lowest of their intervals begins. One that may
+// not lead holds no estimate back. Doubtful
 // ones, at the end, count among themselves.
 static void find_lows(const struct place *measured, size_t count, int64_t *lows)
 {
     for (size_t i = count; i-- > 0;) {
-        lows[i] = end_of(&measured[i], measured[i].bill->low);
+        bool leads = standing_of(measured[i].bill) == STANDING_LEADS;
+        lows[i] = leads ? end_of(&measured[i], measured[i].bill->low) : INT64_MAX;
         bool last = i + 1 == count ||
                     bill_doubtful(measured[i].bill) != bill_doubtful(measured[i + 1].bill);
         if (!last && lows[i + 1] < lows[i])

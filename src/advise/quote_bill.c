@@ -17,6 +17,7 @@
 #include "base/units.h"
 #include "bill/price.h"
 #include "book/listing.h"
+#include "tables/support.h"
 
 static const char *machine_words(const struct run_machine *m)
 {
@@ -58,7 +59,7 @@ static void add_notes(const struct candidate *c, struct bill *bill, struct err *
 
 static void set_certainty(const struct estimated *e, struct bill *bill, struct err *err)
 {
-    char words[ESTIMATE_WORDS];
+    char words[ESTIMATE_WORDS], spread[ESTIMATE_SPREAD];
     struct buf class = {0};
     double fixed_s = bill_training_s(bill) - e->estimate.time_s;
     estimate_words(&e->estimate, words);
@@ -92,6 +93,8 @@ static void set_certainty(const struct estimated *e, struct bill *bill, struct e
     estimate_class_words(&e->estimate, &class);
     text_take(&bill->class, &class, err);
     text_set(&bill->certainty, words, err);
+    estimate_spread(&e->estimate, spread);
+    text_set(&bill->spread, spread, err);
 }
 
 // An offer that was asked for by name although the training would hardly run there.
@@ -100,7 +103,8 @@ static void note_unfit(const struct quote_ask *ask, const struct estimated *e, s
 {
     char why[EVIDENCE_WHY];
     int day = wishes_day(&ask->wishes) ? wishes_day(&ask->wishes) : book_today();
-    if (quote_cannot_run(e->to.device, day, why))
+    if (quote_cannot_run(e->to.device, day, why) ||
+        (bill->gpu && quote_unsupported(ask->market, e->proof->run, e->to.device, why)))
         texts_add(&bill->notes, why, err);
 }
 
@@ -114,6 +118,7 @@ static void note_end(const struct candidate *c, struct bill *bill, struct err *e
         buf_adds(&text, why);
     else if (quote_too_late(c->ends_s, longest, why))
         buf_printf(&text, "%s at the end of its interval", why);
+    bill->may_end_early = some_bool(text.len > 0);
     texts_take(&bill->notes, &text, err);
 }
 
@@ -149,11 +154,16 @@ int quote_add_bill(const struct quote_ask *ask, const struct candidate *c, const
                    struct leaving *leaving, struct err *err)
 {
     struct quote *quote = leaving->quote;
-    SCOPED(buf_release) struct buf name = {0};
+    SCOPED(buf_release) struct buf name = {0}, brief = {0};
     struct bill bill = {0};
     struct err why = {0};
+    const struct book *book;
+    TRY(market_book(ask->market, &book, err));
     book_name(&c->offer, &name);
-    int rc = buf_check(&name, err);
+    book_short_name(book, &c->offer, false, &brief);
+    int rc = buf_check(&brief, err);
+    if (rc == 0)
+        rc = buf_check(&name, err);
     struct bill_time time;
     bool known;
     int64_t gpus = c->estimated ? c->estimated->to.gpus : c->proof->gpus;
@@ -174,7 +184,7 @@ int quote_add_bill(const struct quote_ask *ask, const struct candidate *c, const
     if (rc == 0) {
         err->code = 0; // texts that fail set it
         TEXTS_SET(err, {&bill.run, run->id}, {&bill.machine, machine_words(&run->machine)},
-                  {&bill.data, run->data.name}, {&bill.framework, run->framework},
+                  {&bill.short_name, buf_str(&brief)}, {&bill.data, run->data.name}, {&bill.framework, run->framework},
                   {&bill.variant, c->proof->from->label});
         bill.batch = run->batch;
         if (c->proof->from->year > 0)
@@ -280,6 +290,38 @@ const char *quote_not_offered(const struct offer *offer, int day, char why[EVIDE
     offer_date(offer->valid_to, end);
     snprintf(why, EVIDENCE_WHY, "the provider ended it on %s", end);
     return "retired";
+}
+
+// What the record tells of its framework; a command has it among its packages.
+static struct support_ask asked_of(const struct run *run)
+{
+    struct support_ask ask = {.framework = run->framework};
+    const struct run_code *code = &run->code;
+    for (size_t i = 0; i < code->packages.count; i++) {
+        const struct run_library *p = &code->packages.items[i];
+        const bool torch = strcmp(p->name, "torch") == 0;
+        if (torch || strcmp(p->name, "jax") == 0) {
+            ask.framework = torch ? "pytorch" : "jax";
+            ask.version = p->version;
+        }
+        if (strcmp(p->name, "CUDA") == 0)
+            ask.cuda = p->version;
+    }
+    return ask;
+}
+
+const char *quote_unsupported(struct market *market, const struct run *run,
+                              const struct device *device, char why[EVIDENCE_WHY])
+{
+    const struct support *support;
+    char text[SUPPORT_WHY];
+    const struct support_ask ask = asked_of(run);
+    struct err ignored = {0};
+    if (market_support(market, &support, &ignored) != 0 ||
+        support_runs(support, &ask, device, text))
+        return NULL;
+    snprintf(why, EVIDENCE_WHY, "%s", text);
+    return "not supported by the framework";
 }
 
 const char *quote_cannot_run(const struct device *device, int day, char why[EVIDENCE_WHY])

@@ -22,6 +22,7 @@ struct quote_job { // the input of a quote, and the quote
     int64_t total_epochs; // the same
     struct quote_ask ask; // `ask.market` belongs to the caller, and must be set before loading
     struct advice_wishes wishes;
+    bool more; // every machine that may be named, not only a few
     struct quote quote;
 };
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "advise/compare_estimates.h"
+#include "advise/standing.h"
 #include "base/array.h"
 #include "base/money.h"
 
@@ -25,15 +26,22 @@ static double low_of(const struct verdict_one *one)
 
 // ---- bills
 
-// It cannot be had, or nobody knows for how much.
+// It cannot be had, nobody knows for how much, or newer prices are known.
 static bool is_unbelievable(const struct bill *b)
 {
-    return bill_price_doubtful(b) || b->spot.never_ends.v || !b->time_s.known;
+    return bill_price_doubtful(b) || b->spot.never_ends.v || !b->time_s.known ||
+           standing_of(b) == STANDING_HIDDEN;
+}
+
+// A lower bound that may be the answer all the same.
+static bool is_open(const struct bill *b)
+{
+    return bill_is_bound(b) && !is_unbelievable(b);
 }
 
 bool verdict_can_lead(const struct bill *bill)
 {
-    return !is_unbelievable(bill) && !bill_is_bound(bill);
+    return !is_unbelievable(bill) && !bill_is_bound(bill) && standing_of(bill) == STANDING_LEADS;
 }
 
 static struct verdict_one one_bill(const struct bill *b, enum verdict_measure measure)
@@ -70,8 +78,8 @@ static void find_bill_ties(struct verdict *v, const struct bill *bills, size_t c
         const struct verdict_one other = one_bill(&bills[i], VERDICT_COST);
         if (other.bill == v->winner.bill)
             continue;
-        if (bill_is_bound(other.bill))
-            v->bounds += other.value.v <= high;
+        if (!verdict_can_lead(other.bill))
+            v->bounds += is_open(other.bill) && other.value.v <= high;
         else if (other.value.v < value) // ranked behind it for a reason
             v->doubtful++;
         else if (other.value.v == value)
@@ -89,7 +97,7 @@ struct verdict verdict_of_bills(const struct bill *bills, size_t count,
     for (size_t i = 0; i < count; i++) {
         const struct bill *b = &bills[i];
         if (!verdict_can_lead(b)) {
-            bound = !bound && !best && !is_unbelievable(b) ? b : bound;
+            bound = !bound && !best && is_open(b) ? b : bound;
             continue;
         }
         v.of++;
@@ -143,12 +151,7 @@ static bool is_more_of(const struct bill **rows, size_t count, const struct bill
     return false;
 }
 
-struct leaders {
-    const struct bill *bills[7];
-};
-
-// The first that keeps the deadline, and the fastest that keeps the budget.
-static struct leaders leaders_of(const struct quote *quote, const struct bill **rows)
+struct verdict_leaders verdict_leaders(const struct quote *quote, const struct bill **rows)
 {
     const struct verdict_quote q = verdict_of_quote(quote);
     const struct bill *in_time = NULL, *within = NULL;
@@ -160,10 +163,11 @@ static struct leaders leaders_of(const struct quote *quote, const struct bill **
         if (same_text((*rows)->budget, "met") && (!within || is_sooner(*rows, within)))
             within = *rows;
     }
-    return (struct leaders){{q.cheapest, q.fastest, q.guess, q.soonest, q.lowest, in_time, within}};
+    return (struct verdict_leaders){
+        {q.cheapest, q.fastest, q.guess, q.soonest, q.lowest, in_time, within}};
 }
 
-static bool leads(const struct leaders *leaders, const struct bill *bill)
+static bool leads(const struct verdict_leaders *leaders, const struct bill *bill)
 {
     for (size_t i = 0; i < sizeof leaders->bills / sizeof *leaders->bills; i++)
         if (leaders->bills[i] == bill)
@@ -180,7 +184,7 @@ const struct bill **verdict_rows(const struct quote *quote, size_t most, struct 
         return rows;
     if (with + quote->estimates.count < most)
         with = most - quote->estimates.count;
-    const struct leaders leaders = leaders_of(quote, rows);
+    const struct verdict_leaders leaders = verdict_leaders(quote, rows);
     left[0] = with;
     left[1] = most - with;
     for (size_t i = 0; rows[i]; i++) {
@@ -421,7 +425,7 @@ static bool goes_before(const struct bill *a, const struct verdict_one *b)
 static void add_kept(struct verdict_limit *k, const struct bill *b)
 {
     k->any = true;
-    if (!verdict_can_lead(b) && !bill_time_is_bound(b) && goes_before(b, &k->bound))
+    if (is_open(b) && !bill_time_is_bound(b) && goes_before(b, &k->bound))
         k->bound = one_bill(b, VERDICT_COST);
 }
 
@@ -431,7 +435,7 @@ struct verdict_limit verdict_of_deadline(const struct quote *quote, double deadl
     for (size_t i = 0; i < quote_count(quote); i++) {
         const struct bill *b = quote_at(quote, i);
         enum verdict_keeps keeps = verdict_in_time(b, deadline_s);
-        if (bill_price_doubtful(b))
+        if (bill_price_doubtful(b) || standing_of(b) == STANDING_HIDDEN)
             continue;
         k.possible++;
         if (keeps != VERDICT_MISSES)
@@ -453,7 +457,7 @@ struct verdict_limit verdict_of_budget(const struct quote *quote, int64_t nano_u
     for (size_t i = 0; i < quote_count(quote); i++) {
         const struct bill *b = quote_at(quote, i);
         enum verdict_keeps keeps = verdict_within(b, nano_usd);
-        if (keeps == VERDICT_MISSES || bill_price_doubtful(b))
+        if (keeps == VERDICT_MISSES || is_unbelievable(b))
             continue;
         add_kept(&k, b);
         struct verdict_one *best = keeps == VERDICT_KEEPS ? &k.sure : &k.perhaps;

@@ -38,8 +38,7 @@ struct verdict {
 
 // ---- bills
 
-// Whether it may be named as cheapest, fastest or the answer to a deadline or budget: its price can
-// be believed, it ends, and neither its bill nor its time is a lower bound (bill_is_bound).
+// Whether it may be named as cheapest, fastest or the answer to a deadline or budget (standing.h).
 bool verdict_can_lead(const struct bill *bill);
 
 // Of bills as quote_make() sorted them. Times of estimates count with the end of their interval; of
@@ -68,6 +67,13 @@ enum {
     VERDICT_ROWS_EACH = 3,  // of each of several quotes
     VERDICT_ROWS_OTHER = 5, // of each other training
 };
+
+// Those of `rows` that an answer names: the cheapest and the fastest with a run and by estimate, the
+// lowest bound, the first that keeps the deadline, the fastest that keeps the budget. Some are null.
+struct verdict_leaders {
+    const struct bill *bills[7];
+};
+struct verdict_leaders verdict_leaders(const struct quote *quote, const struct bill **rows);
 
 // A quote with these rows alone. Its lists of bills and estimates are new, and the caller frees
 // them; all else is the other's.

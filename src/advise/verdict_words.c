@@ -47,6 +47,13 @@ void verdict_add_age(struct buf *out, const struct bill *bill, const char *befor
                    units_count(bill->price_age_days.v, "day").s, after);
 }
 
+void verdict_add_offer(struct buf *out, const struct bill *bill)
+{
+    buf_adds(out, bill->short_name ? bill->short_name : bill->offer);
+    if (bill->short_name && bill->kind && strcmp(bill->kind, "on-demand") != 0)
+        buf_printf(out, ":%s", bill->kind);
+}
+
 // So that its time is not mistaken for that of the run asked for.
 static void add_whose(struct buf *out, const struct quote *quote, const struct bill *bill)
 {
@@ -89,10 +96,12 @@ static void add_bill(struct buf *out, const struct quote *quote, const struct bi
     char amount[MONEY_BYTES], interval[MONEY_INTERVAL_BYTES];
     bill_amount(bill, amount, interval);
     if (bill->spot.never_ends.v) {
-        buf_printf(out, "%s, which is taken away too often to ever finish", bill->offer);
+        verdict_add_offer(out, bill);
+        buf_adds(out, ", which is taken away too often to ever finish");
         return;
     }
-    buf_printf(out, "%s, %s USD", bill->offer, amount);
+    verdict_add_offer(out, bill);
+    buf_printf(out, ", %s USD", amount);
     if (*interval)
         buf_printf(out, " (%s)", interval);
     if (bill->before_credit.known) {
@@ -102,13 +111,16 @@ static void add_bill(struct buf *out, const struct quote *quote, const struct bi
     }
     buf_adds(out, bill_is_bound(bill) ? " in at least " : " in ");
     verdict_add_time(out, bill->time_s.v);
-    if (bill->certainty)
-        buf_printf(out, ", %s", bill->certainty);
+    if (bill->spread)
+        buf_printf(out, " %s", bill->spread);
+    if (bill->certainty && (!bill->spread || bill->gpu_memory))
+        buf_printf(out, ", %s", bill->gpu_memory ? "may not fit" : bill->certainty);
     if (bill->incomplete.v)
         buf_adds(out, ", without items that its tariff has no price for");
     if (bill->committed_months.known)
         add_commitment(out, bill);
-    verdict_add_age(out, bill, ", ", "");
+    if (!quote || !quote->prices_of || !verdict_can_lead(bill)) // else it is said of all
+        verdict_add_age(out, bill, ", ", "");
     add_at_worst(out, bill, at_worst);
     add_whose(out, quote, bill);
 }
@@ -184,6 +196,11 @@ static void say_nobody(const struct quote *quote, const struct verdict_quote *q,
     }
     if (quote->bills.count == 0)
         buf_printf(out, "%s ", verdict_no_run);
+    if (!least && !only->spot.never_ends.v) {
+        buf_printf(out, "No offer is called cheapest: of each, %s.",
+                   only->standing_why ? only->standing_why : "something is unknown");
+        return;
+    }
     if (!least) {
         buf_printf(out,
                    count == 1 ? "%s never finishes: it is taken away too often."
@@ -215,50 +232,53 @@ static void say_nobody(const struct quote *quote, const struct verdict_quote *q,
 static void add_bill_ties(const struct verdict *v, struct buf *out)
 {
     if (v->equals > 0)
-        buf_printf(out, " %zu other%s the same.", v->equals, v->equals == 1 ? " costs" : "s cost");
+        buf_printf(out, " %s the same.",
+                   v->equals == 1 ? "One other costs" : short_text("%zu others cost", v->equals).s);
     if (v->nears > 0)
-        buf_printf(out, " The interval%s of %zu other%s with its own.", v->nears == 1 ? "" : "s",
-                   v->nears, v->nears == 1 ? " overlaps" : "s overlap");
-    if (v->bounds > 0 && !v->bound.bill)
-        buf_printf(out, " %zu lower bound%s (≥) may be cheaper.", v->bounds,
-                   v->bounds == 1 ? "" : "s");
+        buf_printf(out, " %s may cost as little.", units_count((int64_t)v->nears, "other").s);
+    if (v->bounds > 0)
+        buf_printf(out, " %s (≥) may be cheaper.",
+                   units_count((int64_t)v->bounds, "lower bound").s);
     if (v->doubtful > 0)
-        buf_printf(out, " %zu lower bill%s: the rule is assumed or the price doubtful.",
-                   v->doubtful, v->doubtful == 1 ? " does not count" : "s do not count");
+        buf_printf(out, " %s not count: the rule is assumed.",
+                   v->doubtful == 1 ? "One lower bill does" : "Some lower bills do");
+}
+
+// How old the prices are of which the answer is made, if none is current.
+static void add_generation(const struct quote *quote, struct buf *out)
+{
+    if (quote->prices_of && !quote->date)
+        buf_printf(out, " At prices of %.10s: 'fare prices update' gets today's.",
+                   quote->prices_of);
+    else if (quote->prices_of)
+        buf_printf(out, " At prices of %.10s.", quote->prices_of);
 }
 
 void verdict_say_bills(const struct quote *quote, struct buf *out)
 {
     const struct verdict_quote q = verdict_of_quote(quote);
-    const struct verdict *cost = &q.with_run[VERDICT_COST];
-    if (!q.cheapest) {
-        if (quote->bills.count > 0 || (!q.leader && quote->estimates.count > 0))
+    const struct verdict *cost =
+        &(q.guess ? q.estimated : q.with_run)[VERDICT_COST]; // of the leader
+    if (!q.leader) {
+        if (quote_count(quote) > 0)
             say_nobody(quote, &q, out);
         return;
     }
-    buf_printf(out, "Cheapest offer%s", q.cheapest->waiting.known ? ", with your waiting" : "");
-    verdict_add_bill(out, quote, ": ", q.cheapest);
-    if (cost->bound.bill)
-        verdict_add_bound(out, quote, "; may be cheaper: ", cost->bound.bill);
-    if (cost->bound.bill && cost->bounds > 1)
-        buf_printf(out, ", one of %zu lower bounds (≥)", cost->bounds);
-    if (q.fastest != q.cheapest && q.fastest->time_s.v < q.cheapest->time_s.v)
-        verdict_add_bill(out, quote, "; fastest: ", q.fastest);
+    buf_printf(out, "Cheapest%s%s: ", q.guess ? " by estimate" : "",
+               q.leader->waiting.known ? ", with your waiting" : "");
+    add_bill(out, quote, q.leader, NULL);
+    if (q.guess && q.cheapest)
+        verdict_add_bill(out, quote, "; with a run: ", q.cheapest);
+    if (q.soonest != q.leader && q.soonest != q.cheapest &&
+        q.soonest->time_s.v < q.leader->time_s.v)
+        verdict_add_bill(
+            out, quote,
+            q.soonest->certainty ? "; fastest by estimate: " : "; fastest: ", q.soonest);
+    else if (q.soonest == q.cheapest && q.soonest != q.leader)
+        buf_adds(out, ", the fastest too");
     buf_adds(out, ".");
     add_bill_ties(cost, out);
-}
-
-void verdict_say_estimate(const struct quote *quote, struct buf *out)
-{
-    const struct bill *guess = verdict_of_quote(quote).guess, *first = NULL;
-    if (!guess)
-        return;
-    if (count_possible(quote, false, &first) == 0)
-        buf_printf(out, "%s ",
-                   quote->bills.count > 0 ? "No machine with a run has a price that can be."
-                                          : verdict_no_run);
-    verdict_add_bill(out, quote, "By estimate, the cheapest offer is ", guess);
-    buf_adds(out, ". Running it there for a minute tells the time exactly.");
+    add_generation(quote, out);
 }
 
 void verdict_title_quote(const struct quote *quote, struct buf *out)

@@ -17,7 +17,10 @@ const char *verdict_article(const char *machine);
 // "k80 + tensorflow (bf16)": compare_label() without hashes.
 void verdict_add_row(struct buf *out, const struct compare_row *row);
 
-// "aws/g5.xlarge@us-east-1, 0.52 USD (0.51-0.53) in 31 min, estimated ±20 %", and that another run
+// "runpod/h200:spot": the machine's short name, and what kind of price is meant.
+void verdict_add_offer(struct buf *out, const struct bill *bill);
+
+// "aws/g5.xlarge, 0.52 USD (0.51-0.53) in 31 min, estimated ±20 %", and that another run
 // than the quote's (optional) has that time. `before` comes first.
 void verdict_add_bill(struct buf *out, const struct quote *quote, const char *before,
                       const struct bill *bill);
@@ -37,10 +40,9 @@ extern const char verdict_no_run[];   // "You have no run on any of these machin
 
 // ---- of a quote
 
-// The cheapest and the fastest machine with a run, or why none can be named; then a cheaper
-// estimate, a text of its own. Nothing of a quote without bills.
+// The cheapest and the fastest machine, or why none can be named, and how old the prices are.
+// Nothing of a quote without bills.
 void verdict_say_bills(const struct quote *quote, struct buf *out);
-void verdict_say_estimate(const struct quote *quote, struct buf *out);
 
 // "costs 0.061 USD or more", ": no known offer fits": after the training's name, in a title.
 void verdict_title_quote(const struct quote *quote, struct buf *out);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bill/market.h"
+#include "tables/support.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -21,6 +22,7 @@ struct market {
     struct boot_images *boot_images;
     struct schedulings *schedulings;
     struct hosts *hosts;
+    struct support *support;
     struct published *published;
 };
 
@@ -47,6 +49,7 @@ void market_close(struct market *m)
     boot_images_close(m->boot_images);
     schedulings_close(m->schedulings);
     hosts_close(m->hosts);
+    support_close(m->support);
     published_close(m->published);
     free(m);
 }
@@ -126,6 +129,13 @@ int market_hosts(struct market *m, const struct hosts **out, struct err *err)
 {
     int rc = m->hosts ? 0 : hosts_open(&m->hosts, err);
     *out = m->hosts;
+    return rc;
+}
+
+int market_support(struct market *m, const struct support **out, struct err *err)
+{
+    int rc = m->support ? 0 : support_open(&m->support, err);
+    *out = m->support;
     return rc;
 }
 

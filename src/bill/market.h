@@ -44,6 +44,8 @@ int market_boot_images(struct market *market, const struct boot_images **out,
                        struct err *err) MUST_USE;
 int market_schedulings(struct market *market, const struct schedulings **out,
                        struct err *err) MUST_USE;
+struct support;
+int market_support(struct market *market, const struct support **out, struct err *err) MUST_USE;
 int market_hosts(struct market *market, const struct hosts **out, struct err *err) MUST_USE;
 int market_rates(struct market *market, const struct rates **out, struct err *err) MUST_USE;
 int market_published(struct market *market, const struct published **out, struct err *err) MUST_USE;

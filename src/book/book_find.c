@@ -90,25 +90,28 @@ static int consider(void *arg, const struct offer *offer, struct err *err)
 
 // ---- short names ----
 
-// Null: they cannot be read; then machines go by their full names.
-static const struct names *names_of(const struct book *book)
+// Null: they cannot be read; then machines go by their full names. No memory is an error.
+static int names_of(const struct book *book, const struct names **out, struct err *err)
 {
     struct book_names *n = book->names;
-    struct err ignored = {0};
+    struct err why = {0};
+    int rc = 0;
     pthread_mutex_lock(&n->lock);
-    if (!n->opened && names_open(&n->names, buf_str(&n->path), &ignored) != 0)
-        n->names = NULL;
-    n->opened = true;
+    if (!n->opened)
+        rc = names_open(&n->names, buf_str(&n->path), &why);
+    n->opened = rc != ERR_MEMORY;
+    *out = n->names;
     pthread_mutex_unlock(&n->lock);
-    return n->names;
+    return rc == ERR_MEMORY ? err_memory(err) : 0;
 }
 
 void book_short_name(const struct book *book, const struct offer *offer, bool whole,
                      struct buf *out)
 {
-    const struct names *names = names_of(book);
-    const char *name = names ? names_short(names, offer->provider, offer->name) : NULL;
+    const struct names *names = NULL;
     struct offer called = *offer;
+    out->failed |= names_of(book, &names, NULL) != 0;
+    const char *name = names ? names_short(names, offer->provider, offer->name) : NULL;
     called.name = name ? name : offer->name;
     if (whole)
         book_name(&called, out);
@@ -117,13 +120,15 @@ void book_short_name(const struct book *book, const struct offer *offer, bool wh
 }
 
 // A short name is taken for the full one, unless that is a name of its own.
-static void resolve(const struct book *book, struct wish *wish)
+static int resolve(const struct book *book, struct wish *wish, struct err *err)
 {
-    const struct names *names = wish->provider ? names_of(book) : NULL;
-    const char *full = names && !book_has(book, wish->provider, wish->name)
-                           ? names_full(names, wish->provider, wish->name)
-                           : NULL;
+    const struct names *names = NULL;
+    if (!wish->provider || book_has(book, wish->provider, wish->name))
+        return 0;
+    TRY(names_of(book, &names, err));
+    const char *full = names ? names_full(names, wish->provider, wish->name) : NULL;
     wish->name = full ? full : wish->name;
+    return 0;
 }
 
 // ---- similar names ----
@@ -248,9 +253,12 @@ int book_find(const struct book *book, const char *name, int day, struct offer *
 {
     struct wish wish;
     int rc = wish_parse(&wish, name, err);
-    if (rc != 0)
+    if (rc == 0)
+        rc = resolve(book, &wish, err);
+    if (rc != 0) {
+        free(wish.text);
         return rc;
-    resolve(book, &wish);
+    }
     struct book_filter filter = {
         .provider = wish.provider,
         .name = wish.name,

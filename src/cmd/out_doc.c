@@ -26,7 +26,7 @@ static void add_below(struct buf *below, const struct doc_column *column, const 
     struct buf words = {0};
     if (column->interval) // it has its own column
         return;
-    if (cell->sub && cell->kind != CELL_DATE)
+    if (cell->sub && cell->kind != CELL_DATE && cell->kind != CELL_OFFER)
         join(below, cell->sub, "");
     bool interval = cell_interval(cell, &words);
     tighten(&words);
@@ -144,7 +144,8 @@ static bool is_apart(const struct doc_block *last, const struct doc_block *next)
         return true;
     if (last->kind == DOC_SENTENCE) // the answer, and the rest
         return last->role == DOC_VERDICT && (table || (text && next->role != DOC_VERDICT));
-    return last->kind == DOC_ITEM ? text || table : last->kind == DOC_TABLE && text;
+    const bool fact = next->kind == DOC_FACT && last->kind == DOC_TABLE;
+    return last->kind == DOC_ITEM ? text || table : last->kind == DOC_TABLE && (text || fact);
 }
 
 void out_doc(struct out *out, const struct doc *doc)

@@ -20,7 +20,7 @@
 #define PIN_BILLS  200  // the cheapest are kept; the rest is quickly computed again
 #define JSON_BILLS 2000 // longer lists are written bill by bill
 #define WRITE_AT   ((size_t)1 << 20)
-#define ESTIMATES  50 // bills of estimates behind a table without --all
+#define ESTIMATES  2000 // bills of estimates behind a table without --all
 #define GB         INT64_C(1000000000)
 #define DAY_NS     (86400 * NS_PER_S)
 
@@ -73,6 +73,8 @@ static const struct opt options[] = {
      "GPU keeps the run's batch, so there are fewer steps"},
     {"provider", 0, OPT_TEXT, "NAME", NULL, AT(provider), "Where", "only this provider's"},
     QUOTE_WORDS_WHERE(WORD_AT),
+    {"more", 0, OPT_FLAG, NULL, NULL, AT(more), "Where",
+     "one row for each machine that may be named, not only a few"},
     {"all", 'a', OPT_FLAG, NULL, NULL, AT(all), "Where",
      "every region and every offer, not only the cheapest of each machine, and every offer left "
      "out with its reason"},
@@ -201,6 +203,7 @@ static int read_options(struct quote_job *job, const struct quote_options *o, st
     job->ask.own_gpu = quote_has_time(o) || !o->own.buy ? NULL : o->gpu;
     job->ask.provider = o->provider;
     job->ask.every_region = o->all;
+    job->more = o->more;
     job->ask.max_age = (int)(o->max_age / DAY_NS);
     TRY(quote_words_take(&o->words, false, job, err));
     job->ask.estimates &= !quote_has_time(o);

@@ -14,7 +14,7 @@ struct quote_options {
     const char *offer, *gpu, *provider;
     const char *time, *step_time, *gpus;
     int64_t steps, total_steps, total_epochs;
-    bool all, pinned;
+    bool all, more, pinned;
     const char *explain;
     const char *date, *rule, *hour_of_mine, *currency;
     int64_t max_age, commit, used_ns, boot_ns, image_ns, download_ns, setup_ns, storage, keep_ns,

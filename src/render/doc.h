@@ -38,7 +38,7 @@
 
 enum cell_kind {
     CELL_TEXT,
-    CELL_OFFER,   // a text that may break at '/', '@' and '_'
+    CELL_OFFER,   // a text that may break at '/', '@' and '_'; on a terminal without its `sub`
     CELL_TIME,    // seconds: "1 min 04 s"
     CELL_STEP,    // milliseconds: "12.35 ms"
     CELL_RATIO,   // "0.3205": four decimals, fewer of a large one

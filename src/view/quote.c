@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "advise/answer.h"
 #include "advise/estimate/rates.h"
 #include "advise/verdict_words.h"
 #include "base/clock.h"
@@ -94,7 +95,7 @@ static struct cell startup_cell(const struct bill *b)
     return cell_number(CELL_TIME, b->startup_s.v > 0 ? b->startup_s : (struct maybe_real){0});
 }
 
-static struct cell cost_cell(struct doc *doc, const struct bill *b)
+struct cell view_cost(struct doc *doc, const struct bill *b)
 {
     char amount[MONEY_BYTES], interval[MONEY_INTERVAL_BYTES];
     struct cell cell = {.kind = CELL_AMOUNT,
@@ -135,7 +136,7 @@ static struct cell amount_cell(const char *mark, struct maybe_money amount)
 }
 
 // What a commitment owes in all, in its own currency.
-static struct cell owed_cell(struct doc *doc, const struct bill *b)
+struct cell view_owed(struct doc *doc, const struct bill *b)
 {
     struct cell cell = {.kind = CELL_AMOUNT, .text = b->committed.unknown ? "unknown" : NULL};
     char amount[MONEY_BYTES];
@@ -146,7 +147,7 @@ static struct cell owed_cell(struct doc *doc, const struct bill *b)
     return cell;
 }
 
-static struct cell waiting_cell(const struct bill *b)
+struct cell view_waiting(const struct bill *b)
 {
     struct maybe_money sum = b->waiting;
     sum.known = sum.known && money_add(bill_total(b), sum.nano, &sum.nano, NULL) == 0;
@@ -183,13 +184,13 @@ static void add_row(struct doc *doc, const struct bill_rows *of, const struct co
         cell_text(of->sources && !common->run ? doc_text(doc, "%c", (char)('a' + source)) : ""));
     doc_cell(doc, COLUMN("time"), time_cell(doc, b));
     doc_cell(doc, COLUMN("start-up", .joined = "start-up ", .priority = 6), startup_cell(b));
-    doc_cell(doc, COLUMN("USD", .interval = "interval"), cost_cell(doc, b));
+    doc_cell(doc, COLUMN("USD", .interval = "interval"), view_cost(doc, b));
     doc_cell(doc, COLUMN("to scale", .priority = 1), bar_cell(doc, b));
     doc_cell(doc, COLUMN("USD/Mtoken", .priority = 2),
              amount_cell(bill_mark(b), b->usd_per_mtoken));
-    doc_cell(doc, COLUMN("owed in all"), owed_cell(doc, b));
+    doc_cell(doc, COLUMN("owed in all"), view_owed(doc, b));
     doc_cell(doc, COLUMN("before credit", .priority = 3), amount_cell("", b->before_credit));
-    doc_cell(doc, COLUMN("with you"), waiting_cell(b));
+    doc_cell(doc, COLUMN("with you"), view_waiting(b));
     doc_cell(doc, COLUMN("seen", .priority = 3), seen_cell(doc, b));
 }
 
@@ -694,9 +695,13 @@ void view_quote(struct doc *doc, const struct quote_job *job)
     else // of one bill the first advice is that once more
         doc_say_all(doc, DOC_VERDICT, q->advice.items + (one && q->advice.count > 0),
                     q->advice.count - (one && q->advice.count > 0));
+    if (!one && !all && quote_count(q) > 0) {
+        const struct run *run = job->runs.count > 0 ? &job->runs.items[0] : NULL;
+        view_answer(doc, q, run, job->more ? 0 : ANSWER_ROWS, NULL);
+        return;
+    }
     if (!one)
-        add_table(doc, q, q->given ? q->given : q->workload, all ? SIZE_MAX : VERDICT_ROWS, false,
-                  &notes);
+        add_table(doc, q, q->given ? q->given : q->workload, SIZE_MAX, false, &notes);
     view_bill_notes(doc, &notes);
     add_others(doc, q, all ? SIZE_MAX : VERDICT_ROWS_OTHER, &notes);
     add_left_out(doc, q, all);
@@ -725,8 +730,7 @@ void html_advice(struct buf *out, const struct quote *quote, const struct page *
 {
     struct doc doc = {0};
     for (size_t i = 0; i < quote->advice.count; i++)
-        if (strncmp(quote->advice.items[i], "Nothing is both ", 16) != 0 && // the plot shows them
-            !is_said(said, quote->advice.items[i]))
+        if (!is_said(said, quote->advice.items[i]))
             doc_say(&doc, DOC_VERDICT, quote->advice.items[i]);
     if (quote->bills.count + quote->estimates.count + quote->advice.count == 0)
         doc_say(&doc, DOC_VERDICT, "No known offer fits.");

@@ -8,8 +8,14 @@
 #include "render/doc.h"
 
 // The answer of `fare quote`: title, advice, bills, how to read them, offers left out; of an offer
-// that is named its bill. With `ask.every_region` all rows, else a few (verdict_rows()).
+// that is named its bill. With `ask.every_region` all rows with their reasons, else the short
+// answer.
 void view_quote(struct doc *doc, const struct quote_job *job);
+
+// Its table and facts: at most `most` machines, 0: all that may be named (answer.c). `run`
+// (optional) was asked for; `command` (optional) is typed to see more of this quote.
+void view_answer(struct doc *doc, const struct quote *quote, const struct run *run, size_t most,
+                 const char *command);
 
 // For a page that has title and advice: the few bills with the runs that they are from, how to read
 // them, offers left out, other trainings.
@@ -47,6 +53,14 @@ struct bill_notes {
     const char *doubts[8], *exchange[8];
     size_t doubt_count, doubts_said, exchange_count, exchange_said;
 };
+
+struct cell view_gpu(struct doc *doc, const struct bill *bill);     // "8 × H100"
+struct cell view_time(struct doc *doc, const struct bill *bill);    // "2 h 31 min ±30 %"
+struct cell view_price(struct doc *doc, const struct bill *bill);   // null: unknown
+const char *view_machine(struct doc *doc, const struct bill *bill); // "runpod/h200:spot"
+struct cell view_cost(struct doc *doc, const struct bill *bill);
+struct cell view_owed(struct doc *doc, const struct bill *bill); // of a commitment, in its currency
+struct cell view_waiting(const struct bill *bill);
 
 void view_bill_rows(struct doc *doc, const struct bill_rows *of, struct bill_notes *notes);
 void view_bill_notes(struct doc *doc, struct bill_notes *notes); // what was not said before

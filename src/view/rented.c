@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "advise/answer.h"
 #include "advise/verdict_words.h"
 #include "base/clock.h"
 #include "bill/bill.h"
@@ -45,15 +46,12 @@ static void add_here(struct doc *doc, const struct quote *q, const struct run *r
 static void say_answer(struct doc *doc, const struct report *report, bool made)
 {
     const struct quote *first = report->quotes.items;
-    struct buf text = {0}, estimate = {0};
-    if (report->quotes.count > 1) {
+    struct buf text = {0};
+    if (report->quotes.count > 1)
         verdict_say_sum(first, report->quotes.count, &text);
-    } else {
+    else
         verdict_say_bills(first, &text);
-        verdict_say_estimate(first, &estimate);
-    }
     doc_say(doc, DOC_VERDICT, doc_take(doc, &text));
-    doc_say(doc, DOC_VERDICT, doc_take(doc, &estimate));
     if (made)
         doc_say(doc, DOC_ASIDE,
                 "The data here is generated, with as many and as large samples as the real set: it "
@@ -65,13 +63,9 @@ static void say_next(struct doc *doc, const struct report *report, bool any)
 {
     const bool command = report->runs.count == 1 && !report->runs.items[0].workload;
     const bool priced = command && run_label(&report->runs.items[0], "price_per_hour_usd") != NULL;
-    if (any)
-        doc_say(doc, DOC_HINT,
-                doc_text(doc,
-                         "'fare quote %s' shows more machines, their bills, runs and prices; 'fare "
-                         "prices update' gets new prices.",
-                         command ? "last" : "WORKLOAD"));
-    else if (command && !priced)
+    if (any && !command)
+        doc_say(doc, DOC_HINT, "'fare quote WORKLOAD' shows more machines and their bills.");
+    if (!any && command && !priced)
         doc_say(doc, DOC_HINT,
                 "This training was not measured on a rented machine. If this machine is one, name "
                 "its offer: 'fare quote last --offer PROVIDER/NAME'.");
@@ -85,31 +79,56 @@ static void say_next(struct doc *doc, const struct report *report, bool any)
         doc_say(doc, DOC_HINT, "'fare runs import' takes records from others.");
 }
 
+// Of one training the short answer; of several a line each: here, and on the machine that leads.
+static void add_lines(struct doc *doc, const struct report *report)
+{
+    doc_table(doc, "Machines to rent");
+    for (size_t i = 0; i < report->quotes.count; i++) {
+        const struct quote *q = &report->quotes.items[i];
+        const struct verdict_quote v = verdict_of_quote(q);
+        const struct run *run = run_of(report, q);
+        const struct bill *b = v.lowest;
+        struct bill_time here;
+        if (!run || !bill_time_of(run, &here))
+            continue;
+        const double here_s = (double)here.total_ns / 1e9;
+        doc_row(doc, DOC_NORMAL);
+        doc_cell(doc, COLUMN("training"), cell_text(q->workload));
+        doc_cell(doc, COLUMN("here"), cell_number(CELL_TIME, some_real(here_s)));
+        doc_cell(doc, COLUMN("to rent"), b ? view_gpu(doc, b) : cell_text(""));
+        doc_cell(doc, COLUMN("machine", .least = 16),
+                 (struct cell){CELL_OFFER, .text = b ? view_machine(doc, b) : "",
+                               .sub = b ? b->offer : NULL});
+        doc_cell(doc, COLUMN("time"), b ? view_time(doc, b) : (struct cell){.kind = CELL_TIME});
+        doc_cell(doc, COLUMN("times as fast", .brief = "faster"),
+                 (struct cell){.kind = CELL_NUMBER,
+                               .value = b && b->time_s.v > 0 && !bill_time_is_bound(b)
+                                            ? some_real(here_s / b->time_s.v)
+                                            : (struct maybe_real){0}});
+        doc_cell(doc, COLUMN("USD"), b ? view_price(doc, b) : (struct cell){.kind = CELL_AMOUNT});
+    }
+}
+
 void view_rented(struct doc *doc, const struct report *report, struct market *market,
                  const struct power_given *power)
 {
-    const bool several = report->runs.count > 1;
-    struct bill_notes notes = {0};
+    const bool several = report->quotes.count > 1;
     bool made = false, any = false;
     if (report->quotes.count == 0)
         return;
     doc_heading(doc, 0, "The whole training, here and on rented machines");
     for (size_t i = 0; i < report->quotes.count; i++) {
         const struct run *run = run_of(report, &report->quotes.items[i]);
-        add_here(doc, &report->quotes.items[i], run, market, power);
+        if (!several)
+            add_here(doc, &report->quotes.items[i], run, market, power);
         made |= run && run->data.made.v;
         any |= quote_count(&report->quotes.items[i]) > 0;
     }
     say_answer(doc, report, made && any);
-    if (any)
-        doc_table(doc, "Machines to rent");
-    for (size_t i = 0; i < report->quotes.count; i++) {
-        const struct quote *q = &report->quotes.items[i];
-        SCOPED(free_pointer) const struct bill **rows = quote_rows(q, NULL);
-        doc->failed |= !rows;
-        if (rows)
-            view_bill_rows(doc, &(struct bill_rows){q, rows, .training = several}, &notes);
-    }
-    view_bill_notes(doc, &notes);
+    if (several)
+        add_lines(doc, report);
+    else if (any)
+        view_answer(doc, report->quotes.items, run_of(report, report->quotes.items), ANSWER_ROWS,
+                    "fare quote last");
     say_next(doc, report, any);
 }

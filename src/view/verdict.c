@@ -204,20 +204,15 @@ void verdict_title(const struct page *page, struct buf *out)
 static int say_rent(struct page *page, struct err *err)
 {
     const struct quote *quote = page->quotes.items;
-    struct buf text = {0}, estimate = {0};
+    struct buf text = {0};
     if (page->quotes.count == 1 && quote_count(quote) > 0) {
         verdict_say_bills(quote, &text);
-        verdict_say_estimate(quote, &estimate);
     } else if (page->quotes.count == 1 && quote->advice.count > 0) {
         buf_adds(&text, quote->advice.items[0]);
     } else if (page->quotes.count > 1) {
         verdict_say_sum(quote, page->quotes.count, &text);
     }
-    int rc = texts_take(&page->verdict, &text, err);
-    if (rc == 0)
-        rc = texts_take(&page->verdict, &estimate, err);
-    buf_release(&estimate);
-    return rc;
+    return texts_take(&page->verdict, &text, err);
 }
 
 // Bills answer, as in `fare quote`; without any, or with prices given by the user, the machines of

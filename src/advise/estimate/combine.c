@@ -309,19 +309,30 @@ const char *estimate_several(const struct estimate_tables *tables, const struct 
 
 // Estimates in words.
 
+void estimate_spread(const struct estimate *e, char out[ESTIMATE_SPREAD])
+{
+    double factor = fmax(e->high_s / e->time_s, e->time_s / e->low_s);
+    if (e->kind == ESTIMATE_ESTIMATED)
+        snprintf(out, ESTIMATE_SPREAD, "±%.0f %%", ceil(100 * (factor - 1) - 1e-9));
+    else if (e->kind > ESTIMATE_ESTIMATED)
+        snprintf(out, ESTIMATE_SPREAD, factor < 9.95 ? "×%.1f" : "×%.0f", factor);
+    else
+        *out = '\0';
+}
+
 void estimate_words(const struct estimate *e, char out[ESTIMATE_WORDS])
 {
     static const char *const plain[] = {[ESTIMATE_UNKNOWN] = "unknown",
                                         [ESTIMATE_IMPOSSIBLE] = "does not fit",
                                         [ESTIMATE_MEASURED] = "measured",
                                         [ESTIMATE_BOUND] = "lower bound"};
-    double factor = fmax(e->high_s / e->time_s, e->time_s / e->low_s);
+    char spread[ESTIMATE_SPREAD];
+    estimate_spread(e, spread);
     if (e->kind < ESTIMATE_ESTIMATED)
         snprintf(out, ESTIMATE_WORDS, "%s", plain[e->kind]);
-    else if (e->kind == ESTIMATE_ESTIMATED)
-        snprintf(out, ESTIMATE_WORDS, "estimated ±%.0f %%", ceil(100 * (factor - 1) - 1e-9));
     else
-        snprintf(out, ESTIMATE_WORDS, factor < 9.95 ? "rough ×%.1f" : "rough ×%.0f", factor);
+        snprintf(out, ESTIMATE_WORDS, "%s %s",
+                 e->kind == ESTIMATE_ESTIMATED ? "estimated" : "rough", spread);
     size_t len = strlen(out);
     if (e->kind >= ESTIMATE_MEASURED && e->fit == ESTIMATE_FIT_UNSURE)
         snprintf(out + len, ESTIMATE_WORDS - len, ", may not fit");

@@ -134,6 +134,9 @@ void estimate_set_kind(struct estimate *estimate); // by its class and interval
 
 // "measured", "estimated ±16 %", "rough ×2.4, may not fit", "unknown", "does not fit".
 #define ESTIMATE_WORDS 40
+// How far off it may be, with 90 %: "±30 %", "×3.4"; "": it is no estimate.
+enum { ESTIMATE_SPREAD = 24 };
+void estimate_spread(const struct estimate *e, char out[ESTIMATE_SPREAD]);
 void estimate_words(const struct estimate *estimate, char out[ESTIMATE_WORDS]);
 
 // "another architecture, bound by the GPU, one GPU, without a trace: 390 pairs".

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "advise/answer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "advise/standing.h"
+#include "bill/bill.h"
+
+static bool same_text(const char *a, const char *b)
+{
+    return strcmp(a ? a : "", b ? b : "") == 0;
+}
+
+static bool is_spot(const struct bill *bill)
+{
+    return same_text(bill->kind, "spot");
+}
+
+static int64_t price_of(const struct answer_row *row)
+{
+    return quote_least(row->bill);
+}
+
+// ---- one row for each machine
+
+static int by_machine(const void *a, const void *b)
+{
+    const struct bill *x = *(const struct bill *const *)a, *y = *(const struct bill *const *)b;
+    int order = strcmp(x->provider ? x->provider : "", y->provider ? y->provider : "");
+    order = order != 0 ? order : strcmp(x->name ? x->name : "", y->name ? y->name : "");
+    return order != 0 ? order : (int)(x->place.v > y->place.v) - (x->place.v < y->place.v);
+}
+
+static bool is_open(const struct bill *bill)
+{
+    return bill_is_bound(bill) && standing_of(bill) == STANDING_TRIAL;
+}
+
+// Of a limit, what misses it is shown only where nothing keeps it.
+static bool may_show(const struct bill *bill, bool bounds, bool kept)
+{
+    bool misses = same_text(bill->deadline, "missed") || same_text(bill->budget, "missed");
+    return !(kept && misses) && (bounds ? is_open(bill) : verdict_can_lead(bill));
+}
+
+// Of each kind of price the first, which is the cheapest place.
+static void take_bill(struct answer_row *row, const struct bill *bill)
+{
+    const struct bill **to = is_spot(bill) ? &row->spot : &row->demand;
+    *to = *to ? *to : bill;
+    row->bill = row->demand ? row->demand : row->spot;
+}
+
+// `bills` are sorted by machine.
+static size_t gather(const struct bill *const *bills, size_t count, bool bounds,
+                     struct answer_row *rows)
+{
+    const struct bill *last = NULL;
+    size_t found = 0;
+    bool kept = false;
+    for (size_t i = 0; i < count; i++)
+        kept |= may_show(bills[i], bounds, true);
+    for (size_t i = 0; i < count; i++) {
+        if (!may_show(bills[i], bounds, kept))
+            continue;
+        if (!last || !same_text(last->provider, bills[i]->provider) ||
+            !same_text(last->name, bills[i]->name))
+            rows[found++] = (struct answer_row){0};
+        take_bill(&rows[found - 1], bills[i]);
+        last = bills[i];
+    }
+    return found;
+}
+
+// Beside a price on demand, what is known of spot: a lower bound at least.
+static void add_spot(struct answer_row *row, const struct bill *const *bills, size_t count)
+{
+    const struct bill *b = row->bill;
+    const struct bill *const *first =
+        bsearch(&b, bills, count, sizeof *bills, by_machine); // `b` itself
+    while (first && first > bills && same_text(first[-1]->provider, b->provider) &&
+           same_text(first[-1]->name, b->name))
+        first--;
+    for (; first && first < bills + count && !row->spot && same_text((*first)->name, b->name) &&
+           same_text((*first)->provider, b->provider);
+         first++)
+        if (is_spot(*first) && is_open(*first))
+            row->spot = *first;
+}
+
+// ---- the order, and the few
+
+static int by_price(const void *a, const void *b)
+{
+    const struct answer_row *x = a, *y = b;
+    if (!x->demand != !y->demand)
+        return x->demand ? -1 : 1;
+    int64_t p = price_of(x), q = price_of(y);
+    if (p != q)
+        return p < q ? -1 : 1;
+    return x->bill->place.v < y->bill->place.v ? -1 : x->bill->place.v > y->bill->place.v;
+}
+
+// The GPUs that the training uses; machines without any are one kind.
+static bool same_kind(const struct bill *a, const struct bill *b)
+{
+    double x = a->gpus_used.known ? (double)a->gpus_used.v : a->gpus.v,
+           y = b->gpus_used.known ? (double)b->gpus_used.v : b->gpus.v;
+    bool own = same_text(a->provider, "own") == same_text(b->provider, "own");
+    return own && same_text(a->gpu, b->gpu) && (!a->gpu || x == y);
+}
+
+static bool has_bill(const struct answer_row *row, const struct verdict_leaders *leaders)
+{
+    for (size_t i = 0; i < sizeof leaders->bills / sizeof *leaders->bills; i++)
+        if (leaders->bills[i] &&
+            (leaders->bills[i] == row->demand || leaders->bills[i] == row->spot))
+            return true;
+    return false;
+}
+
+// Whether a row before it has the same kind of GPU.
+static bool is_repeated(const struct answer_row *rows, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (same_kind(rows[k].bill, rows[i].bill))
+            return true;
+    return false;
+}
+
+enum { PICK_LEADER = 1, PICK_FRONTIER, PICK_CHEAP, PICK_REPEATED, PICKS };
+
+// What speaks for each row.
+static void weigh(const struct answer_row *rows, size_t count,
+                  const struct verdict_leaders *leaders, unsigned char *picks)
+{
+    double best_s = 0;
+    for (size_t i = 0; i < count; i++) {
+        bool front = verdict_on_frontier(&best_s, rows[i].bill->time_s.v);
+        picks[i] = has_bill(&rows[i], leaders) ? PICK_LEADER
+                   : is_repeated(rows, i)      ? PICK_REPEATED
+                   : front                     ? PICK_FRONTIER
+                                               : PICK_CHEAP;
+    }
+}
+
+static size_t keep_few(struct answer_row *rows, size_t count, const unsigned char *picks,
+                       size_t most, unsigned char *taken)
+{
+    size_t left = most, kept = 0;
+    for (int pick = PICK_LEADER; pick < PICKS; pick++)
+        for (size_t i = 0; i < count && left > 0; i++)
+            if (picks[i] == pick) {
+                taken[i] = true;
+                left--;
+            }
+    for (size_t i = 0; i < count; i++)
+        if (taken[i])
+            rows[kept++] = rows[i];
+    return kept;
+}
+
+static struct answer_hidden count_hidden(const struct bill *const *bills, size_t count)
+{
+    struct answer_hidden h = {0};
+    for (size_t i = 0; i < count; i++) {
+        enum standing standing = standing_of(bills[i]);
+        bool aged = bills[i]->price_old.v && !bill_price_doubtful(bills[i]);
+        if (standing == STANDING_OLD || (standing == STANDING_HIDDEN && aged))
+            h.old++;
+        else if (standing == STANDING_HIDDEN)
+            h.doubtful++;
+        else if (standing == STANDING_TRIAL)
+            h.unknown++;
+    }
+    return h;
+}
+
+int answer_make(const struct quote *quote, size_t most, struct answer *out, struct err *err)
+{
+    size_t count = quote_count(quote);
+    SCOPED(free_pointer) const struct bill **ranked = quote_rows(quote, err);
+    SCOPED(free_pointer) const struct bill **bills = calloc(count + 1, sizeof *bills);
+    SCOPED(free_pointer) unsigned char *picks = calloc(2 * count + 1, 1);
+    *out = (struct answer){.rows = calloc(count + 1, sizeof *out->rows)};
+    if (!ranked || !bills || !picks || !out->rows)
+        return err_memory(err);
+    const struct verdict_leaders leaders = verdict_leaders(quote, ranked);
+    memcpy(bills, ranked, count * sizeof *bills);
+    if (count > 1)
+        qsort(bills, count, sizeof *bills, by_machine);
+    out->hidden = count_hidden(bills, count);
+    out->count = gather(bills, count, false, out->rows);
+    out->bounds = out->count == 0;
+    if (out->bounds)
+        out->count = gather(bills, count, true, out->rows);
+    out->machines = out->count;
+    if (out->count > 1)
+        qsort(out->rows, out->count, sizeof *out->rows, by_price);
+    if (most > 0 && out->count > 0) {
+        weigh(out->rows, out->count, &leaders, picks);
+        out->count = keep_few(out->rows, out->count, picks, most, picks + count);
+    }
+    for (size_t i = 0; i < out->count; i++)
+        add_spot(&out->rows[i], bills, count);
+    return 0;
+}
+
+void answer_release(struct answer *answer)
+{
+    free(answer->rows);
+    *answer = (struct answer){0};
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "advise/standing.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "bill/bill.h"
+#include "record/field.h"
+
+enum { LISTS = 3 };
+
+static const char *const words[] = {NULL, "trial", "old price", "hidden"};
+
+enum standing standing_of(const struct bill *bill)
+{
+    for (int i = STANDING_TRIAL; bill->standing && i <= STANDING_HIDDEN; i++)
+        if (strcmp(bill->standing, words[i]) == 0)
+            return (enum standing)i;
+    return STANDING_LEADS;
+}
+
+static bool is_estimate(const struct bill *bill)
+{
+    return bill->certainty != NULL;
+}
+
+// All but the age of the price. `*why` is a constant or a text of the bill's.
+static enum standing judge_bill(const struct bill *bill, const char **why)
+{
+    const struct {
+        bool holds;
+        enum standing standing;
+        const char *why;
+    } rules[] = {
+        {bill_price_doubtful(bill), STANDING_HIDDEN, bill->price_doubt},
+        {bill->spot.never_ends.v, STANDING_HIDDEN, "it is interrupted too often to end"},
+        {is_estimate(bill) && bill->gpus.known && bill->gpus.v > 0 && bill->gpus.v < 1,
+         STANDING_HIDDEN, "a part of a GPU, on which nobody measured"},
+        {!bill->time_s.known, STANDING_HIDDEN, "its time is unknown"},
+        {bill_time_is_bound(bill), STANDING_TRIAL, "its time is a lower bound"},
+        {bill->gpu_memory && strcmp(bill->gpu_memory, "unsure") == 0, STANDING_TRIAL,
+         "its GPU memory may not be enough"},
+        {bill->gpu_memory != NULL, STANDING_TRIAL, "the GPU memory needed is unknown"},
+        {bill->spot.lower_bound.v, STANDING_TRIAL, "its interruptions are unknown"},
+        {bill->incomplete.v, STANDING_TRIAL, "its provider's rule lacks a price"},
+        {bill_is_bound(bill), STANDING_TRIAL, "its bill is a lower bound"},
+        {bill->may_end_early.v, STANDING_TRIAL, "it may end before the training does"},
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (rules[i].holds) {
+            *why = rules[i].why;
+            return rules[i].standing;
+        }
+    return STANDING_LEADS;
+}
+
+// The newest price of rows that could lead; INT64_MAX: none has an age.
+static int64_t newest_age(const struct bill *bills, size_t count, int64_t newest, const char **date)
+{
+    const char *why;
+    for (size_t i = 0; i < count; i++) {
+        const struct bill *b = &bills[i];
+        if (!b->price_own.v && b->price_age_days.known && b->price_age_days.v < newest &&
+            judge_bill(b, &why) == STANDING_LEADS) {
+            newest = b->price_age_days.v;
+            *date = b->price_date;
+        }
+    }
+    return newest;
+}
+
+static int set_standing(struct bill *bill, int64_t newest, struct err *err)
+{
+    char aged[64];
+    const char *why = NULL;
+    int64_t oldest = newest <= STANDING_CURRENT_DAYS ? STANDING_CURRENT_DAYS
+                     : newest < INT64_MAX            ? newest + STANDING_CURRENT_DAYS
+                                                     : INT64_MAX;
+    bool aging = !bill->price_own.v && bill->price_age_days.known;
+    enum standing standing = judge_bill(bill, &why);
+    if (standing != STANDING_HIDDEN && aging && bill->price_age_days.v > oldest) {
+        bool very = bill->price_age_days.v > STANDING_HIDDEN_DAYS;
+        snprintf(aged, sizeof aged, "its price is %lld days old",
+                 (long long)bill->price_age_days.v);
+        standing = very ? STANDING_HIDDEN : standing == STANDING_LEADS ? STANDING_OLD : standing;
+        why = very || !why ? aged : why;
+    }
+    return TEXTS_SET(err, {&bill->standing, words[standing]}, {&bill->standing_why, why});
+}
+
+int standing_judge(struct quote *quote, struct err *err)
+{
+    struct {
+        struct bill *items;
+        size_t count;
+    } lists[LISTS] = {{quote->bills.items, quote->bills.count},
+                      {quote->estimates.items, quote->estimates.count},
+                      {quote->others.items, quote->others.count}};
+    int64_t newest = INT64_MAX;
+    const char *date = NULL;
+    for (int i = 0; i < LISTS; i++)
+        newest = newest_age(lists[i].items, lists[i].count, newest, &date);
+    for (int i = 0; i < LISTS; i++)
+        for (size_t k = 0; k < lists[i].count; k++)
+            TRY(set_standing(&lists[i].items[k], newest, err));
+    bool current = newest <= STANDING_CURRENT_DAYS || newest == INT64_MAX;
+    return current ? 0 : text_set(&quote->prices_of, date, err);
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// The short answer of a quote: who is cheapest and fastest, a few machines by their GPU with both
+// prices, and three facts: GPU memory, prices, what to do next. All else is one option away.
+#include <stdio.h>
+#include <string.h>
+
+#include "advise/answer.h"
+#include "advise/verdict_words.h"
+#include "base/units.h"
+#include "bill/bill.h"
+#include "view/quote.h"
+
+static bool same_text(const char *a, const char *b)
+{
+    return strcmp(a ? a : "", b ? b : "") == 0;
+}
+
+// ---- the table
+
+// "H200", "8 × H100", "1 of 8 × V100"; without a GPU "4 vCPU".
+struct cell view_gpu(struct doc *doc, const struct bill *b)
+{
+    const char *some = "";
+    if (!b->gpu)
+        return cell_text(b->vcpus.known ? doc_text(doc, "%g vCPU", b->vcpus.v) : "no GPU");
+    if (b->gpus_used.known && (double)b->gpus_used.v < b->gpus.v)
+        some = doc_text(doc, "%lld of ", (long long)b->gpus_used.v);
+    return cell_text(*some || b->gpus.v > 1 ? doc_text(doc, "%s%g × %s", some, b->gpus.v, b->gpu)
+                     : b->gpus.v > 0 && b->gpus.v < 1 ? doc_text(doc, "%g × %s", b->gpus.v, b->gpu)
+                                                      : b->gpu);
+}
+
+// "2 h 31 min ±30 %", "≥ 3 min"; without the start-up, which has its own column.
+struct cell view_time(struct doc *doc, const struct bill *b)
+{
+    char time[48];
+    bill_time_words(b, time, sizeof time);
+    return (struct cell){
+        .kind = CELL_TIME,
+        .text = doc_text(doc, "%s%s%s", time, b->spread ? " " : "", b->spread ? b->spread : "")};
+}
+
+const char *view_machine(struct doc *doc, const struct bill *b)
+{
+    struct buf text = {0};
+    verdict_add_offer(&text, b);
+    return doc_take(doc, &text);
+}
+
+// What of a limit it misses.
+static const char *limit_words(const struct bill *b)
+{
+    return same_text(b->deadline, "missed")                ? "late"
+           : b->deadline && !same_text(b->deadline, "met") ? "perhaps late"
+           : same_text(b->budget, "missed")                ? "over budget"
+           : b->budget && !same_text(b->budget, "met")     ? "perhaps over budget"
+                                                           : NULL;
+}
+
+// Without an interval: --offer has it.
+struct cell view_price(struct doc *doc, const struct bill *b)
+{
+    struct cell cell = {.kind = CELL_AMOUNT};
+    if (b)
+        cell = view_cost(doc, b);
+    cell.sub = NULL;
+    return cell;
+}
+
+static void add_rows(struct doc *doc, const struct answer *answer)
+{
+    doc_table(doc, "Machines");
+    for (size_t i = 0; i < answer->count; i++) {
+        const struct answer_row *row = &answer->rows[i];
+        const struct bill *b = row->bill;
+        doc_row(doc, DOC_NORMAL);
+        doc_cell(doc, COLUMN("GPU"), view_gpu(doc, b));
+        doc_cell(doc, COLUMN("machine", .least = 16),
+                 (struct cell){CELL_OFFER, .text = b->short_name ? b->short_name : b->offer,
+                               .sub = b->offer});
+        doc_cell(doc, COLUMN("time"), view_time(doc, b));
+        doc_cell(
+            doc, COLUMN("start-up", .brief = "start", .priority = 1),
+            cell_number(CELL_TIME, b->startup_s.v > 0 ? b->startup_s : (struct maybe_real){0}));
+        doc_cell(doc, COLUMN("on demand"), view_price(doc, row->demand));
+        doc_cell(doc, COLUMN("spot"), view_price(doc, row->spot));
+        doc_cell(doc, COLUMN("owed in all"), view_owed(doc, b));
+        doc_cell(doc, COLUMN("with you"), view_waiting(b));
+        doc_cell(doc, COLUMN("", .priority = 2), cell_text(limit_words(b) ? limit_words(b) : ""));
+    }
+}
+
+// ---- the facts
+
+static const char *memory_words(struct doc *doc, const struct quote *quote, const struct run *run,
+                                const struct answer *answer)
+{
+    int64_t short_of = 0;
+    bool gpus = false;
+    for (size_t i = 0; i < answer->count; i++)
+        gpus |= answer->rows[i].bill->gpu != NULL;
+    for (size_t i = 0; i < quote->left_out.count; i++)
+        if (strstr(quote->left_out.items[i].reason, "GPU memory"))
+            short_of += quote->left_out.items[i].count.v;
+    if (!gpus || quote->given || !run)
+        return NULL;
+    if (!run->use.gpu_memory_peak_bytes.known)
+        return "on a GPU: unknown, since no run on one tells it";
+    const char *need = doc_text(doc, "%s on a GPU: fits all of these",
+                                units_bytes(run->use.gpu_memory_peak_bytes.v).s);
+    return short_of == 0 ? need
+           : short_of == 1
+               ? doc_text(doc, "%s; one offer has too little", need)
+               : doc_text(doc, "%s; %lld offers have too little", need, (long long)short_of);
+}
+
+// When the prices shown were seen.
+static const char *price_words(struct doc *doc, const struct answer *answer)
+{
+    const char *first = NULL, *last = NULL;
+    bool spot = false, bound = false, estimated = false;
+    for (size_t i = 0; i < answer->count; i++) {
+        const struct bill *both[] = {answer->rows[i].demand, answer->rows[i].spot};
+        spot |= both[1] && !bill_is_bound(both[1]);
+        bound |= both[1] && bill_is_bound(both[1]);
+        for (int k = 0; k < 2; k++) {
+            const char *date = both[k] ? both[k]->price_date : NULL;
+            estimated |= both[k] && both[k]->price_estimated.v;
+            if (!date || both[k]->price_own.v)
+                continue;
+            first = !first || strcmp(date, first) < 0 ? date : first;
+            last = !last || strcmp(date, last) > 0 ? date : last;
+        }
+    }
+    if (!first)
+        return "yours; without tax";
+    return doc_text(doc, "USD without tax, seen %s%.10s%s%.10s%s%s",
+                    strcmp(first, last) ? "from " : "on ", first, strcmp(first, last) ? " to " : "",
+                    strcmp(first, last) ? last : "",
+                    spot    ? "; spot with interruptions"
+                    : bound ? "; ≥ spot without interruptions: how many is unknown"
+                            : "",
+                    estimated ? "; ~ nobody published it" : "");
+}
+
+static const char *hidden_words(struct doc *doc, const struct quote *quote,
+                                const struct answer *answer)
+{
+    const struct answer_hidden *h = &answer->hidden;
+    const struct {
+        size_t count;
+        const char *what;
+    } all[] = {{h->old, "at older prices"},
+               {answer->bounds ? 0 : h->unknown, "with something unknown (≥)"},
+               {h->doubtful, "doubtful"}};
+    struct buf text = {0};
+    int64_t left_out = 0;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].count > 0)
+            buf_printf(&text, "%s%zu %s", text.len > 0 ? ", " : "", all[i].count, all[i].what);
+    for (size_t i = 0; i < quote->left_out.count; i++)
+        left_out += quote->left_out.items[i].count.v;
+    if (left_out > 0)
+        buf_printf(&text, "%s%lld that cannot be used", text.len > 0 ? ", " : "",
+                   (long long)left_out);
+    buf_adds(&text, text.len > 0 ? "; --all says why" : "");
+    return doc_take(doc, &text);
+}
+
+static const char *next_words(struct doc *doc, const struct answer *answer, const char *command)
+{
+    const struct answer_row *lead = &answer->rows[0];
+    struct buf text = {0};
+    for (size_t i = 1; i < answer->count; i++)
+        if (answer->rows[i].bill->place.v < lead->bill->place.v)
+            lead = &answer->rows[i];
+    buf_printf(&text, "%s ", command ? command : "add");
+    if (answer->machines > answer->count)
+        buf_printf(&text, "--more: all %zu machines, or ", answer->machines);
+    buf_printf(&text, "%s ", lead->bill->certainty ? "--explain" : "--offer");
+    verdict_add_offer(&text, lead->bill);
+    buf_printf(&text, ": %s",
+               lead->bill->certainty ? "how this estimate comes about" : "line by line");
+    return doc_take(doc, &text);
+}
+
+void view_answer(struct doc *doc, const struct quote *quote, const struct run *run, size_t most,
+                 const char *command)
+{
+    struct answer answer = {0};
+    doc->failed |= answer_make(quote, most, &answer, NULL) != 0;
+    if (!doc->failed && answer.count > 0) {
+        add_rows(doc, &answer);
+        doc_fact(doc, "Memory", memory_words(doc, quote, run, &answer));
+        doc_fact(doc, "Prices", price_words(doc, &answer));
+        doc_fact(doc, "Not shown", hidden_words(doc, quote, &answer));
+        doc_fact(doc, "Next", next_words(doc, &answer, command));
+    }
+    answer_release(&answer);
+}
