@@ -212,7 +212,7 @@ else:
 killed.send_signal(signal.SIGKILL)
 killed.wait()
 page = soon(lambda: (p := get(f"/runs/{there['ill']['id']}")[1]) and "http-equiv=\"refresh\"" not in p and p) or ""
-report("a killed one says so and is not loaded again", re.search(r'class="chip[^"]*">killed<', page) and "<p>cut off; this is its first" in page, page)
+report("a killed one says so and is not loaded again", re.search(r'class="chip[^"]*">killed<', page) and '<tr><td>Problem</td><td class="long">cut off; this is its first' in page, page)
 report("and is in the list of those that are over", soon(lambda: "ill" not in running()) and json.loads(
     get(f"/runs/{there['ill']['id']}.json")[1])["ended"] == "killed")
 stopped = Run(80, "mlp", *LONG, "--no-ledger")
@@ -244,7 +244,8 @@ spool = next(p for p in Path(os.environ["XDG_DATA_HOME"]).glob("**/spool/*") if 
 (spool / "old.part").write_text(json.dumps({"schema": "fare.run/1", "id": "old", "name": "old", "ended": "killed", "problem": "cut off"}))
 (spool / "old.lock").touch()
 page = get("/runs/old")[1]
-report("one that an older fare left behind is delivered", re.search(r'class="chip[^"]*">killed<', page) and "<p>cut off</p>" in page and not list(spool.glob("old.*")), page)
+report("one that an older fare left behind is delivered", re.search(r'class="chip[^"]*">killed<', page) and '<tr><td>Problem</td><td class="long">cut off</td>' in page
+       and not list(spool.glob("old.*")), page)
 
 # ---- the terminals
 for name, run, zone in (("a workload, 80 columns", native, 5.5), ("a command, 40 columns", command, 5.5)):
