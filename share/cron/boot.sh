@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Template of the script that a cloud's machine runs at each boot. fare puts name, limit_s and the
-# command ("$@") above it, in the place of these lines.
+# Template of the script that a cloud's machine runs at each boot. fare puts name, limit_s, tries and
+# the command ("$@") above it, in the place of these lines.
 
-# Runs the command once in this boot, keeps its log, and powers the machine off, however it ends.
+# Runs the command once in this boot (a container that fails, up to $tries times), keeps its log, and
+# powers the machine off, however it ends.
 PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 HOME=${HOME:-/root}
 export PATH HOME
@@ -36,8 +37,19 @@ fi
 find log -name '*Z.log' | sort -r | tail -n +100 | xargs -r rm -f
 log=log/$(date -u +%Y-%m-%dT%H%M%SZ).log
 from=$(date +%s)
-timeout -k 60 "$limit_s" "$@" >"$log" 2>&1 </dev/null
-code=$?
+try=1
+left=$limit_s
+while :; do
+    timeout -k 60 "$left" "$@" >>"$log" 2>&1 </dev/null
+    code=$?
+    left=$((from + limit_s - $(date +%s) - 5))
+    if [ "$code" -eq 0 ] || [ "$try" -ge "$tries" ] || [ "$left" -le 0 ]; then
+        break
+    fi
+    echo "fare: start $try ended with code $code: starting it again" >>"$log"
+    try=$((try + 1))
+    sleep 5
+done
 said="fare: ended with code $code after $(($(date +%s) - from)) s"
 [ "$code" -ne 124 ] || said="$said: the time limit of $limit_s s"
 echo "$said" >>"$log"

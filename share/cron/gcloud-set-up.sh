@@ -8,7 +8,8 @@
 # and powers it off; Google stops it if it is still up after the limit.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-boot=$here/boot.sh
+key=${metadata%%=*}
+file=$here/${metadata#*=}
 changed=0
 
 say() { printf '%s\n' "$*"; }
@@ -17,7 +18,7 @@ change() { changed=1; say "$*"; }
 
 project=$(gcloud config get-value project 2>/dev/null)
 [ -n "$project" ] || fail "no project: gcloud config set project PROJECT"
-[ -f "$boot" ] || fail "$boot is missing"
+[ -f "$file" ] || fail "$file is missing"
 
 # What there is: zone, status, machine type, limit, provisioning, schedule, labels.
 look() {
@@ -64,7 +65,7 @@ if [ -z "$found" ]; then
     gcloud compute instances create "$name" --zone="$zone" --machine-type="$machine" "$@" \
         --boot-disk-size="${disk_gb}GB" --provisioning-model="$model" \
         --instance-termination-action=STOP --max-run-duration="${most_s}s" \
-        --labels=fare-task="$name",fare-sum="$sum" --metadata-from-file=startup-script="$boot" \
+        --labels=fare-task="$name",fare-sum="$sum" --metadata-from-file="$key=$file" \
         --resource-policies="$name" --no-restart-on-failure --maintenance-policy=TERMINATE
     # Its first boot only shows that it powers itself off.
     for _ in $(seq 60); do
@@ -97,9 +98,9 @@ else
             --resource-policies="$name"
     fi
     if [ "$(field 8)" != "$sum" ]; then
-        change "replacing the startup script"
+        change "replacing the $key"
         gcloud compute instances add-metadata "$name" --zone="$zone" \
-            --metadata-from-file=startup-script="$boot"
+            --metadata-from-file="$key=$file"
         gcloud compute instances add-labels "$name" --zone="$zone" --labels=fare-sum="$sum"
     fi
 fi

@@ -339,15 +339,7 @@ static int read_power(const struct cron_options *o, struct cron_ask *ask, struct
 
 static int read_emit(const struct cron_options *o, char **command, struct err *err)
 {
-    if (!o->emit.emit && (o->emit.remove || o->emit.output || command)) {
-        err_set(err, ERR_USAGE, "--emit is missing: which scheduler is it for?");
-        return err_hint(err, "gcloud, aws, azure, systemd or slurm");
-    }
-    if (o->emit.emit && !o->emit.remove && (!command || !command[0])) {
-        err_set(err, ERR_USAGE, "the command is missing: what does the task run?");
-        return err_hint(err, "it stands after --, such as: fare cron ... --emit %s -- python3 a.py",
-                        o->emit.emit);
-    }
+    TRY(emit_options_check(&o->emit, command, err));
     if (o->emit.emit && o->common.json && !o->emit.output)
         return err_set(err, ERR_USAGE, "'--emit' with '--json' needs '-o DIR' for the files");
     return 0;
@@ -385,16 +377,17 @@ static int make_bill(const struct cron_options *o, struct market *market, struct
     return rc;
 }
 
-// The plain image has no driver, and the others need a larger disk.
+// With GPUs, an image that has drivers, and a disk that holds it.
 static int make_for_gpus(const struct cron_options *o, struct market *market, struct cron_ask *ask,
-                         struct schedule_record *record, struct err *err)
+                         struct schedule_record *record, const char **image, struct err *err)
 {
+    int64_t disk_gb;
     if (!o->emit.emit || !record->gpus.known)
         return 0;
-    TRY(emit_gpus(&o->emit, err));
-    if (o->disk || ask->disk_gb >= EMIT_GPU_DISK_GB)
+    TRY(emit_gpus(&o->emit, market, image, &disk_gb, err));
+    if (o->disk || ask->disk_gb >= disk_gb)
         return 0;
-    ask->disk_gb = EMIT_GPU_DISK_GB;
+    ask->disk_gb = disk_gb;
     record_release(schedule_fields, record);
     *record = (struct schedule_record){0};
     return make_bill(o, market, ask, record, err);
@@ -402,7 +395,7 @@ static int make_for_gpus(const struct cron_options *o, struct market *market, st
 
 // The bill. On a machine of the user's own, only the run's time.
 static int make_record(const struct cron_options *o, struct market *market, struct cron_ask *ask,
-                       struct schedule_record *record, struct err *err)
+                       struct schedule_record *record, const char **image, struct err *err)
 {
     struct bill_time time;
     if (own_machine(o)) {
@@ -412,10 +405,10 @@ static int make_record(const struct cron_options *o, struct market *market, stru
     }
     TRY(local_check(market, o->currency, err));
     TRY(make_bill(o, market, ask, record, err));
-    return make_for_gpus(o, market, ask, record, err);
+    return make_for_gpus(o, market, ask, record, image, err);
 }
 
-static int print(const struct cmd_call *call, const struct cron_ask *ask,
+static int print(const struct cmd_call *call, const struct cron_ask *ask, const char *image,
                  const struct schedule_record *record, struct err *err)
 {
     const struct cron_options *o = call->options;
@@ -424,7 +417,7 @@ static int print(const struct cmd_call *call, const struct cron_ask *ask,
         TRY(out_record(call->out, schedule_fields, record, err));
     else if (page)
         cron_text(call->out, record);
-    return o->emit.emit ? emit_write(&o->emit, ask, call->rest->command,
+    return o->emit.emit ? emit_write(&o->emit, ask, call->rest->command, image,
                                      own_machine(o) ? NULL : record, call->out, err)
                         : 0;
 }
@@ -438,9 +431,10 @@ static int run(const struct cmd_call *call, struct err *err)
     struct schedule_record record = {0};
     struct run measured = {0};
     struct buf offer = {0};
+    const char *image = NULL;
     int rc = read_emit(o, call->rest->command, err);
     if (rc == 0 && o->emit.remove) // needs nothing else
-        return emit_write(&o->emit, &ask, NULL, NULL, call->out, err);
+        return emit_write(&o->emit, &ask, NULL, NULL, NULL, call->out, err);
     if (rc == 0)
         rc = read_task(o, &ask, err);
     if (rc == 0)
@@ -455,9 +449,9 @@ static int run(const struct cmd_call *call, struct err *err)
         rc = read_run(call->desk, o->run, &measured, err);
     ask.run = o->run ? &measured : NULL;
     if (rc == 0)
-        rc = make_record(o, call->desk->market, &ask, &record, err);
+        rc = make_record(o, call->desk->market, &ask, &record, &image, err);
     if (rc == 0)
-        rc = print(call, &ask, &record, err);
+        rc = print(call, &ask, image, &record, err);
     record_release(schedule_fields, &record);
     record_release(run_fields, &measured);
     buf_release(&offer);
@@ -477,8 +471,8 @@ const struct command cmd_cron = {
         "or @yearly. Without --month, a month has 30 days and the average number of starts. With "
         "--emit, writes "
         "the files that start a machine at those times, run the command once, keep its log and "
-        "power the machine off, with a time limit; or a systemd timer, or an entry for Slurm's "
-        "scrontab. fare itself starts nothing.",
+        "power the machine off, with a time limit; or a systemd timer, an entry for Slurm's "
+        "scrontab, or a CronJob for Kubernetes. fare itself starts nothing.",
     .options = options,
     .options_size = sizeof(struct cron_options),
     .defaults = &defaults,

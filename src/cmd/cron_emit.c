@@ -2,6 +2,7 @@
 #include "cmd/cron_emit.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/money.h"
+#include "base/units.h"
 
 #define LEAST_LIMIT_S INT64_C(600)
 
@@ -19,13 +21,16 @@ int emit_ask(const struct emit_options *o, bool disk_given, struct cron_ask *ask
 {
     const struct emitter *emitter = emitter_find(o->emit);
     struct scheduling *b = &ask->extras;
-    b->rules = b->rules < 0 ? 0 : b->rules;
-    b->function_ms = b->function_ms < 0 ? 0 : b->function_ms;
-    if (ask->disk_gb < emitter->least_gb && disk_given)
+    int64_t least_gb = o->container ? emitter->least_container_gb : emitter->least_gb;
+    if (!emitter->stays_up) { // else the machine that is started is only compared
+        b->rules = b->rules < 0 ? 0 : b->rules;
+        b->function_ms = b->function_ms < 0 ? 0 : b->function_ms;
+    }
+    if (ask->disk_gb < least_gb && disk_given)
         return err_set(err, ERR_USAGE, "'--disk' is too small: its image needs %lld GB",
-                       (long long)emitter->least_gb);
-    if (ask->disk_gb < emitter->least_gb)
-        ask->disk_gb = emitter->least_gb;
+                       (long long)least_gb);
+    if (ask->disk_gb < least_gb)
+        ask->disk_gb = least_gb;
     if (ask->tasks > 1)
         return err_set(err, ERR_USAGE, "'--emit' sets up one task, not several: leave --tasks out");
     if (!ask->offer || !o->region || strchr(ask->offer, '@'))
@@ -37,17 +42,61 @@ int emit_ask(const struct emit_options *o, bool disk_given, struct cron_ask *ask
     return 0;
 }
 
-int emit_gpus(const struct emit_options *o, struct err *err)
+int emit_gpus(const struct emit_options *o, struct market *market, const char **image,
+              int64_t *disk_gb, struct err *err)
 {
-    bool google = strcmp(o->emit, "gcloud") == 0;
-    if (o->image)
+    enum { OTHER_GB = 100 }; // of a disk for an image that says nothing of it
+    const struct emitter *emitter = emitter_find(o->emit);
+    const struct boot_images *images;
+    const struct boot_image *found = NULL;
+    *image = NULL;
+    *disk_gb = emitter->provider ? OTHER_GB : 0;
+    if (o->image || (o->container && emitter->containers_gpus) || !emitter->provider)
         return 0;
-    err_set(err, ERR_USAGE, "--image is missing: a machine with GPUs needs one with their driver");
-    return err_hint(
-        err, google
-                 ? "such as --image deeplearning-platform-release/FAMILY; 'gcloud compute images "
-                   "list --project deeplearning-platform-release' has the families"
-                 : "the provider's list of images for deep learning has them");
+    TRY(market_boot_images(market, &images, err));
+    for (size_t i = 0; (found = boot_images_find(images, emitter->provider, i)); i++)
+        if (strcmp(found->machine, "vm") == 0)
+            break;
+    if (!found) {
+        err_set(err, ERR_USAGE, "--image is missing: a machine with GPUs needs one with drivers");
+        return err_hint(err, "images.csv has none of %s", emitter->provider);
+    }
+    *image = found->image;
+    *disk_gb = found->disk_gb > 0 ? found->disk_gb : OTHER_GB;
+    return 0;
+}
+
+static int only_for(bool given, const char *option, const char *what, struct err *err)
+{
+    return given ? err_set(err, ERR_USAGE, "--%s is for %s", option, what) : 0;
+}
+
+int emit_options_check(const struct emit_options *o, char *const *command, struct err *err)
+{
+    const struct emitter *emitter = o->emit ? emitter_find(o->emit) : NULL;
+    bool cluster = emitter && emitter->needs_container, cloud = emitter && emitter->provider;
+    if (!emitter && (o->remove || o->output || o->container || command)) {
+        err_set(err, ERR_USAGE, "--emit is missing: which scheduler is it for?");
+        return err_hint(err, "gcloud, aws, azure, systemd, slurm or k8s");
+    }
+    TRY(only_for(o->cpu && !cluster, "cpu", "--emit k8s", err));
+    TRY(only_for(o->memory && !cluster, "memory", "--emit k8s", err));
+    TRY(only_for(o->image && !cloud, "image", "a cloud's machine: --emit gcloud, aws or azure",
+                 err));
+    TRY(only_for(o->container && !cluster && !cloud, "container",
+                 "--emit gcloud, aws, azure and k8s", err));
+    if (!emitter || o->remove)
+        return 0;
+    if (cluster && !o->container) {
+        err_set(err, ERR_USAGE, "--container is missing: which image does Kubernetes run?");
+        return err_hint(err, "such as --container python:3.13");
+    }
+    if (!o->container && (!command || !command[0])) {
+        err_set(err, ERR_USAGE, "the command is missing: what does the task run?");
+        return err_hint(err, "it stands after --, such as: fare cron ... --emit %s -- python3 a.py",
+                        o->emit);
+    }
+    return 0;
 }
 
 static int find_limit(const struct emit_options *o, const struct cron_ask *ask, int64_t up_ns,
@@ -100,16 +149,33 @@ static int split_offer(const struct emitter *emitter, const char *offer, struct 
 
 // ---- the cost, for the heads of the files
 
-static void cost_lines(const struct schedule_record *r, struct buf *out)
+// The machine that stays up is the first of those that the bill compares.
+static void node_lines(const struct schedule_record *r, struct buf *out)
+{
+    const struct schedule_alternative *node = r->always_up.items;
+    if (r->always_up.count == 0)
+        return;
+    buf_printf(out, "Cost (derived) of a node that stays up, for all tasks: %s USD a month; ",
+               money_brief(node->amount).s);
+    if (node->cheaper_from_tasks.known)
+        buf_printf(out, "it pays from %s on.\n", units_count(node->cheaper_from_tasks.v, "task").s);
+    else
+        buf_adds(out, "it never pays.\n");
+}
+
+static void cost_lines(const struct schedule_record *r, bool stays_up, struct buf *out)
 {
     char total[MONEY_BYTES], with[MONEY_BYTES];
     if (!r) {
         buf_adds(out, "Cost: unknown, as no --offer was given.\n");
         return;
     }
+    if (stays_up)
+        node_lines(r, out);
     money_short(r->total.nano, total);
     money_short(r->total_with_allowances.nano, with);
-    buf_printf(out, "Cost (derived): %s USD a month", total);
+    buf_printf(out, "Cost (derived)%s: %s USD a month",
+               stays_up ? " of a machine that is started for each task instead" : "", total);
     if (strcmp(total, with) != 0)
         buf_printf(out, ", %s with the free allowances", with);
     buf_printf(out, ", without tax and traffic; prices of %s:\n", r->date);
@@ -185,8 +251,10 @@ static int make_files(const struct emit_options *o, const struct emit_task *task
 }
 
 int emit_write(const struct emit_options *o, const struct cron_ask *ask, char *const *command,
-               const struct schedule_record *record, struct out *out, struct err *err)
+               const char *image, const struct schedule_record *record, struct out *out,
+               struct err *err)
 {
+    static char *const no_words[] = {NULL};
     const struct emitter *emitter = emitter_find(o->emit);
     struct buf machine = {0}, region = {0}, cost = {0};
     struct emit_files files = {0};
@@ -194,15 +262,20 @@ int emit_write(const struct emit_options *o, const struct cron_ask *ask, char *c
     bool own_zone = strcmp(o->emit, "slurm") == 0; // has no other
     struct emit_task task = {.name = o->name ? o->name : "fare-task",
                              .time_zone = o->time_zone || own_zone ? o->time_zone : "UTC",
-                             .image = o->image,
+                             .image = o->image ? o->image : image,
+                             .container = o->container,
+                             .gpus =
+                                 record && record->gpus.known ? (int64_t)ceil(record->gpus.v) : 0,
+                             .cpu = o->cpu,
+                             .memory = o->memory,
                              .disk_gb = ask->disk_gb,
                              .folder = folder ? folder : "/"};
     int rc = 0;
     if (!o->remove) {
         task.schedule = ask->schedule;
         task.tab = ask->tab;
-        task.command = command;
-        cost_lines(record, &cost);
+        task.command = command ? command : no_words;
+        cost_lines(record, emitter->stays_up, &cost);
         task.cost = buf_str(&cost);
         rc = find_limit(o, ask, record ? (int64_t)(record->up_s.v * 1e9) : ask->up_ns,
                         &task.limit_s, err);

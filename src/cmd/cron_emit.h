@@ -10,6 +10,7 @@
 
 struct emit_options {
     const char *emit, *name, *time_zone, *region, *image, *output;
+    const char *container, *cpu, *memory;
     bool remove;
     int64_t limit_ns; // -1: by the up-time
 };
@@ -32,7 +33,15 @@ struct emit_options {
     {"region", 0, OPT_TEXT, "REGION", NULL, AT(emit.region), "Set it up", \
      "region of the machine (default: the offer's)"}, \
     {"image", 0, OPT_TEXT, "IMAGE", NULL, AT(emit.image), "Set it up", \
-     "image of the machine, as the provider names it (default: Debian or Ubuntu)"}
+     "image of the machine, as the provider names it (default: one on which the command, the " \
+     "container and the GPUs can run)"}, \
+    {"container", 0, OPT_TEXT, "IMAGE", NULL, AT(emit.container), "Set it up", \
+     "run the command in a container of this image (without a command: what the image runs), " \
+     "started again if it fails"}, \
+    {"cpu", 0, OPT_TEXT, "QUANTITY", NULL, AT(emit.cpu), "Set it up", \
+     "Kubernetes: processors that the container asks for, such as 2 or 500m"}, \
+    {"memory", 0, OPT_TEXT, "QUANTITY", NULL, AT(emit.memory), "Set it up", \
+     "Kubernetes: memory that the container asks for, and its limit, such as 4Gi"}
 // clang-format on
 
 // Changes `ask` to what is set up: no functions or rules that are not emitted, a disk that the
@@ -41,13 +50,21 @@ struct emit_options {
 int emit_ask(const struct emit_options *o, bool disk_given, struct cron_ask *ask, struct buf *offer,
              struct err *err) MUST_USE;
 
-// ERR_USAGE if no image is given for a machine with GPUs: the default one has no driver. Images
-// that have one are larger too: so large is the disk unless --disk is given.
-enum { EMIT_GPU_DISK_GB = 100 };
-int emit_gpus(const struct emit_options *o, struct err *err) MUST_USE;
+// What cannot be set up together is ERR_USAGE: a container without its image, settings of another
+// scheduler.
+int emit_options_check(const struct emit_options *o, char *const *command,
+                       struct err *err) MUST_USE;
 
-// Writes the files for `record`, the bill; null: the cost is unknown, or --remove.
+// The image with drivers for a machine with GPUs, from share/images.csv, and the disk that holds
+// it.
+// `*image` is null if the user or the emitter has one. ERR_USAGE if nobody has.
+int emit_gpus(const struct emit_options *o, struct market *market, const char **image,
+              int64_t *disk_gb, struct err *err) MUST_USE;
+
+// Writes the files for `record`, the bill; null: the cost is unknown, or --remove. `image`
+// (optional) is that of a machine with GPUs.
 int emit_write(const struct emit_options *o, const struct cron_ask *ask, char *const *command,
-               const struct schedule_record *record, struct out *out, struct err *err) MUST_USE;
+               const char *image, const struct schedule_record *record, struct out *out,
+               struct err *err) MUST_USE;
 
 #endif

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // emit: files that make a task run on a schedule: on a cloud's machine that is up only while the
-// task works, with systemd, or with Slurm.
+// task works, with systemd, with Slurm, or on a Kubernetes cluster.
 //
-// An emitter is a section of emit.c that ends in one such table; its row stands in emitters[]. It
-// only writes texts: fare itself starts nothing and speaks no cloud's API. A script is a head with
-// the values, each quoted (shell.h), and a template from share/cron/, whose own head is left out.
-// So templates are plain shell, and nothing from outside ends up in the middle of code.
+// An emitter is a section of emit_clouds.c or emit_own.c that ends in one such table; its row
+// stands in emitters[]. It only writes texts: fare itself starts nothing and speaks no cloud's API.
+// A script is a head with the values, each quoted (shell.h), and a template from share/cron/, whose
+// own head is left out. So templates are plain shell, and nothing from outside ends up in the
+// middle of code.
 #ifndef FARE_FLEET_EMIT_H
 #define FARE_FLEET_EMIT_H
 
@@ -19,13 +20,16 @@ struct emit_task {
     const char *name;     // see emit_check()
     const char *schedule; // as the user wrote it
     struct crontab tab;
-    const char *time_zone; // "UTC", "Europe/Berlin"; Azure: Windows' names; null: not given
-    char *const *command;  // null-terminated
-    const char *folder;    // absolute: where a user's own machine runs it
-    int64_t limit_s;       // the command is ended after this time
-    const char *machine;   // clouds: the instance type
-    const char *region;    // "": the user's default, where there is one
-    const char *image;     // null: the emitter's
+    const char *time_zone;    // "UTC", "Europe/Berlin"; Azure: Windows' names; null: not given
+    char *const *command;     // null-terminated
+    const char *folder;       // absolute: where a user's own machine runs it
+    int64_t limit_s;          // the command is ended after this time
+    const char *container;    // (optional) the image of a container in which the command runs
+    int64_t gpus;             // of the machine, or for the container
+    const char *cpu, *memory; // Kubernetes: what the container asks for; null: nothing
+    const char *machine;      // clouds: the instance type
+    const char *region;       // "": the user's default, where there is one
+    const char *image;        // null: the emitter's
     bool spot;
     int64_t disk_gb;
     const char *cost; // lines for the head of set-up.sh, each ends in a newline
@@ -46,7 +50,12 @@ void emit_release(struct emit_files *files);
 struct emitter {
     const char *name;     // the word of --emit
     const char *provider; // of the offers it can start; null: a machine of the user's own
-    int64_t least_gb;     // of a disk, by its default image; 0: any
+    // Images to boot: plain, for a container, for one with GPUs. Null: with GPUs, the provider's of
+    // share/images.csv.
+    const char *image, *containers, *containers_gpus;
+    int64_t least_gb, least_container_gb; // of a disk, by those images; 0: any
+    bool stays_up;        // the machine is there for all tasks: its price is that of the month
+    bool needs_container; // the command runs in a container only
     bool remove_takes_region;
     // Fills `files`. ERR_USAGE for a task that the scheduler cannot express.
     int (*set_up)(const struct emit_task *task, struct emit_files *files, struct err *err);
@@ -56,8 +65,8 @@ const char *emitter_name(size_t i); // null behind the last
 const struct emitter *emitter_find(const char *name);
 
 // ERR_USAGE unless every scheduler takes them: the name is a small letter, then small letters,
-// digits and '-', 40 at most; the command is UTF-8; time zone and region have only characters of
-// such names.
+// digits and '-', 40 at most; the command is UTF-8; time zone, region and the container's image
+// have only characters of such names.
 int emit_check(const struct emit_task *task, struct err *err) MUST_USE;
 
 // remove.sh, from share/cron/NAME-remove.sh; only needs the task's name and region.

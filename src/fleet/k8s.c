@@ -49,8 +49,7 @@ static bool is_key(const char *text, size_t len)
     return prefix != 1 && prefix <= 254 && is_label(text + prefix, len - prefix);
 }
 
-// A quantity such as 500m, 4, 16Gi.
-static bool is_quantity(const char *text)
+bool k8s_is_quantity(const char *text)
 {
     size_t digits = strspn(text, "0123456789.");
     static const char *const units[] = {"", "m", "k", "M", "G", "T", "Ki", "Mi", "Gi", "Ti"};
@@ -75,7 +74,7 @@ int k8s_check(const struct place_words *w, struct err *err)
     }
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         const char *value = w->values[sizes[i]];
-        if (value && !is_quantity(value))
+        if (value && !k8s_is_quantity(value))
             return err_set(err, ERR_USAGE,
                            "--on k8s: %s=%.80s: expected a quantity such as 4, "
                            "500m or 16Gi",

@@ -174,6 +174,9 @@ enum k8s_key {
 };
 extern const char *const k8s_keys[K8S_KEYS + 1];
 
+// A quantity such as 500m, 4, 16Gi.
+bool k8s_is_quantity(const char *text);
+
 // Checks what Kubernetes would refuse; ERR_USAGE.
 int k8s_check(const struct place_words *words, struct err *err) MUST_USE;
 

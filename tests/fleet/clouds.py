@@ -98,9 +98,9 @@ def pairs(text):
     return dict(pair.split("=", 1) for pair in text.split(","))
 
 
-def one_file(text, key):
+def one_file(text, *keys):
     name, path = text.split("=", 1)
-    assert name == key, text
+    assert name in keys, text
     return open(path, "rb").read().decode()
 
 
@@ -140,7 +140,7 @@ def gcloud(s, words, rest, f):
         if not re.fullmatch(r"\d+s", f["max-run-duration"]) or not re.fullmatch(r"\d+GB", f["boot-disk-size"]):
             usage("argument --max-run-duration or --boot-disk-size")
         s["instances"][name] = {"name": name, **f, "status": "RUNNING", "left": 2, "policies": f["resource-policies"],
-                                "labels": pairs(f["labels"]), "script": one_file(f["metadata-from-file"], "startup-script")}
+                                "labels": pairs(f["labels"]), "script": one_file(f["metadata-from-file"], "startup-script", "user-data")}
     elif words.startswith("compute instances"):
         if name not in s["instances"] or s["instances"][name]["zone"] != f["zone"]:
             fail(f"The resource '{name}' was not found")
@@ -154,7 +154,7 @@ def gcloud(s, words, rest, f):
         elif verb == "add-resource-policies":
             i["policies"] = f["resource-policies"]
         elif verb == "add-metadata":
-            i["script"] = one_file(f["metadata-from-file"], "startup-script")
+            i["script"] = one_file(f["metadata-from-file"], "startup-script", "user-data")
         elif verb == "add-labels":
             i["labels"].update(pairs(f["labels"]))
         else:

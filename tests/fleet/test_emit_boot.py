@@ -34,9 +34,9 @@ def fare(emit, command, *options, schedule="0 3 * * *", out=None):
 class Machine:
     """A machine whose disk is kept between boots. Each boot is a namespace with an empty /run."""
 
-    def __init__(self, command, limit="10s", size="16m"):
+    def __init__(self, command, limit="10s", options=()):
         self.dir = Path(tempfile.mkdtemp(dir=top))
-        self.files = fare("gcloud", command, "--limit", limit, out=self.dir / "files")
+        self.files = fare("gcloud", command, "--limit", limit, *options, out=self.dir / "files")
         for folder in ("bin", "lib"):
             (self.dir / folder).mkdir()
         for tool in ("shutdown", "systemctl", "poweroff"):
@@ -131,6 +131,34 @@ else:
     m.boot()
     report("the newest 100 logs are kept", len(m.logs()) == 100 and "ended" in m.log(), len(m.logs()))
 
+    # ---- a container: Docker's stand-in notes its words and fails as often as it is told to
+    def container(fails, options=(), limit="30s"):
+        m = Machine(["train", "a b", "$HOME"], limit=limit, options=["--container", "python:3.13", *options])
+        (m.dir / "bin/sleep").write_text("#!/bin/sh\nexit 0\n")
+        (m.dir / "bin/docker").write_text(f'''#!/bin/sh
+[ "$1" = run ] || exit 0
+printf '%s|' "$@" >>"{m.dir}/ran"
+echo >>"{m.dir}/ran"
+[ "$(wc -l <"{m.dir}/ran")" -gt {fails} ]
+''')
+        for tool in ("sleep", "docker"):
+            (m.dir / "bin" / tool).chmod(0o755)
+        m.boot()
+        assert not (m.dir / "ran").exists()
+        code, said = m.boot()
+        return m, code, (m.dir / "ran").read_text().splitlines(), said + m.log()
+
+    RUN = "run|--rm|--name|fare-task|python:3.13|train|a b|$HOME|"
+    m, code, ran, said = container(0)
+    report("a container runs once, with its words, and the machine is off", code == 0 and ran == [RUN] and m.off()[-1] == "shutdown -P now", said + str(ran))
+    m, code, ran, said = container(1)
+    report("a container that fails is started again", code == 0 and ran == [RUN] * 2 and "start 1 ended with code 1: starting it again" in m.log(), said)
+    m, code, ran, said = container(9)
+    report("three times at most, and its code is in the log", code == 1 and ran == [RUN] * 3 and "ended with code 1 after" in m.log() and
+           m.off()[-1] == "shutdown -P now", said)
+    m, code, ran, said = container(9, limit="4s")
+    report("and not beyond the time limit", code == 1 and ran == [RUN], said)
+
 # ---- every byte of every word, through every emitter
 NASTY = ["a b", "it's", '"q"', "$HOME", "$(id)", "`id`", "-n", "--", "%d%%", "\\n", "new\nline\n", "\ttab ", "", "*", ";", "&& x", "# c",
          "é\u2028\u0085\U0001f600", "\x01\x1b[0m\x7f", "FARE_END", "!x", "~", "a\\", "'", "${X}", "{{y}}", ": z", "@KEEP@", "\r"]
@@ -149,6 +177,18 @@ def of_script(script, way="sh"):
     return subprocess.run([way], input=words + '\nexec "$@"\n', capture_output=True, text=True).stdout
 
 
+(top / "docker").mkdir()
+(top / "docker/docker").write_text('#!/bin/sh\n[ "$1" = run ] || exit 0\nshift 5\nexec "$@"\n')
+(top / "docker/docker").chmod(0o755)
+for emit in ("gcloud", "aws", "azure"):
+    script = (fare(emit, show, "--container", "me/it:1@sha256:0") / "boot.sh").read_bytes().decode()
+    script = script.replace("set --", f"PATH={top}/docker:$PATH\nset --", 1)
+    at = script.index("PATH=")
+    said = subprocess.run(["sh"], input=script[at:script.index("\n\n# Runs the command once")] + '\nexec "$@"\n', capture_output=True, text=True)
+    report(f"{emit}: the words arrive in a container", heard(said.stdout), said)
+folder = fare("gcloud", show, "--container", "me/it:1")
+written = re.search(r"^    content: (\S{100,})$", (folder / "user-data.yaml").read_text(), re.M)
+report("gcloud: the user data has the boot script", base64.b64decode(written.group(1)) == (folder / "boot.sh").read_bytes(), written)
 for emit, name in (("gcloud", "boot.sh"), ("azure", "boot.sh")):
     for shell in ("sh", "bash"):
         report(f"{emit}: the words arrive in {shell}", heard(of_script((fare(emit, show) / name).read_bytes().decode(), shell)))
@@ -191,6 +231,9 @@ report("systemd: ExecStart is one line with these words", len(start) == 1 and sy
 try:
     import yaml
     report("aws: YAML sees bootcmd alone", list(yaml.safe_load(data)) == ["bootcmd"], data)
+    data = yaml.safe_load((folder / "user-data.yaml").read_text())
+    report("gcloud: YAML sees two files and what starts them", list(data) == ["write_files", "runcmd"] and
+           [f["path"] for f in data["write_files"]] == ["/etc/fare-task.sh", "/etc/systemd/system/fare-task.service"], data)
 except ImportError:
     skip("aws: YAML sees bootcmd alone", "PyYAML is not installed")
 for emit in ("gcloud", "aws", "azure", "systemd", "slurm"):

@@ -114,6 +114,18 @@ c.state_file.write_text(json.dumps(s))
 p, q = c.run(), c.remove()
 report("google: a machine that fare did not make is left alone", p.returncode == q.returncode == 1 and c.state()["instances"], says(p) + says(q))
 
+c = Cloud("google-container", "gcloud", GCLOUD)
+c.fare(more=["--container", "python:3.13"])
+p = c.run()
+i = c.state().get("instances", {}).get("fare-task", {})
+report("google: with a container, it boots Container-Optimized OS with cloud-init's user data",
+       p.returncode == 0 and (i.get("image-project"), i.get("image-family")) == ("cos-cloud", "cos-stable") and
+       i["metadata-from-file"].startswith("user-data=") and i["script"] == (c.dir / "user-data.yaml").read_text(), says(p))
+c.fare(more=["--container", "python:3.14"])
+p = c.run()
+report("google: another container replaces the user data", p.returncode == 0 and "python:3.14" in p.stdout + (c.dir / "boot.sh").read_text() and
+       c.state()["instances"]["fare-task"]["script"] == (c.dir / "user-data.yaml").read_text() and UNCHANGED in c.run().stdout, says(p))
+
 # ---- Azure
 c = Cloud("azure", "azure", AZURE)
 p = c.fare()
@@ -152,9 +164,15 @@ p = c.run(fault="stays up")
 report("azure: a machine that does not power itself off is deallocated, and that is said",
        p.returncode == 1 and c.state()["machines"]["fare-task"]["power"] == "deallocated" and "did not power itself off" in p.stderr, says(p))
 
+c = Cloud("azure-container", "azure", AZURE)
+c.fare(more=["--container", "python:3.13"], command=[])
+p = c.run()
+vm = c.state().get("machines", {}).get("fare-task", {})
+report("azure: with a container, cloud-init installs Docker", p.returncode == 0 and vm.get("loader", "").endswith("packages:\n  - docker.io\n"), says(p))
+
 # ---- the scripts themselves
 if shutil.which("shellcheck"):
-    p = subprocess.run(["shellcheck", *top.glob("google/*.sh"), *top.glob("azure/*.sh")], capture_output=True, text=True)
+    p = subprocess.run(["shellcheck", *top.glob("google*/*.sh"), *top.glob("azure*/*.sh")], capture_output=True, text=True)
     report("shellcheck finds nothing", p.returncode == 0, says(p))
 else:
     skip("shellcheck finds nothing", "shellcheck is not installed")
