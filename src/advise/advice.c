@@ -12,7 +12,7 @@
 #include "base/units.h"
 #include "bill/run_price.h"
 
-#define RENTS    5 // the same
+#define RENTS 5 // the same
 
 // ---- rent or buy
 // Rent or buy: the use after which a bought machine has cost no more than a rented one. The times

@@ -27,8 +27,8 @@ struct answer {
 };
 
 // At most `most` rows: those that lead, those that nothing beats in both time and cost, then the
-// cheapest, first one for each kind of GPU. 0: all machines that may be named. In the order of the price
-// on demand, then on spot.
+// cheapest, first one for each kind of GPU. 0: all machines that may be named. In the order of the
+// price on demand, then on spot.
 int answer_make(const struct quote *quote, size_t most, struct answer *out,
                 struct err *err) MUST_USE;
 void answer_release(struct answer *answer);

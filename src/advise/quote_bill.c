@@ -184,8 +184,8 @@ int quote_add_bill(const struct quote_ask *ask, const struct candidate *c, const
     if (rc == 0) {
         err->code = 0; // texts that fail set it
         TEXTS_SET(err, {&bill.run, run->id}, {&bill.machine, machine_words(&run->machine)},
-                  {&bill.short_name, buf_str(&brief)}, {&bill.data, run->data.name}, {&bill.framework, run->framework},
-                  {&bill.variant, c->proof->from->label});
+                  {&bill.short_name, buf_str(&brief)}, {&bill.data, run->data.name},
+                  {&bill.framework, run->framework}, {&bill.variant, c->proof->from->label});
         bill.batch = run->batch;
         if (c->proof->from->year > 0)
             bill.year = some_int(c->proof->from->year);

@@ -68,8 +68,9 @@ enum {
     VERDICT_ROWS_OTHER = 5, // of each other training
 };
 
-// Those of `rows` that an answer names: the cheapest and the fastest with a run and by estimate, the
-// lowest bound, the first that keeps the deadline, the fastest that keeps the budget. Some are null.
+// Those of `rows` that an answer names: the cheapest and the fastest with a run and by estimate,
+// the lowest bound, the first that keeps the deadline, the fastest that keeps the budget. Some are
+// null.
 struct verdict_leaders {
     const struct bill *bills[7];
 };
