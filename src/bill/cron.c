@@ -439,9 +439,9 @@ static int add_notes(struct cron_job *job, const struct schedule_bill *bill, str
                  s->extras.source));
     if (!bill->disk.known || !bill->rules.known || !bill->functions.known)
         TRY(note(job, err,
-                 "Unknown prices are left out of the total. Give them with --disk-rate, --rules, "
-                 "--rule-rate, --function-ms and --function-rate."));
-    return note(job, err, "Tax is left out.");
+                 "Unknown prices are left out: give them with --disk-rate, --rules, --rule-rate, "
+                 "--function-ms and --function-rate."));
+    return 0;
 }
 
 int cron_make(struct market *market, const struct cron_ask *ask, struct schedule_record *r,

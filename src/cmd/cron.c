@@ -28,135 +28,131 @@ static void short_amount(struct maybe_money amount, const char *currency, char o
 }
 
 static void add_cost(struct table *table, enum out_style style, const char *name, const char *what,
-                     const char *currency, struct maybe_money amount, struct maybe_money with_free)
+                     const char *currency, struct maybe_money amount, struct maybe_money with_free,
+                     const char *from)
 {
     char paid[MONEY_BYTES], with[MONEY_BYTES];
     short_amount(amount, currency, paid);
     short_amount(with_free, currency, with);
-    const char *const cells[] = {name, what ? what : "", paid, with};
+    const char *const cells[] = {name, what ? what : "", paid, with, from};
     table_row(table, style, cells, NULL);
 }
 
-static void head(struct out *out, const struct schedule_record *r)
+// What is left out of the total makes it a lower bound.
+static bool is_whole(const struct schedule_record *r)
 {
-    char up[32], charged[32];
+    for (size_t i = 0; i < r->items.count; i++)
+        if (!r->items.items[i].amount.known)
+            return false;
+    return true;
+}
+
+// "0.76 USD a month (0.06 with allowances): 180 starts of 2 min 00 s in 30 days."
+static void say_cost(struct out *out, const struct schedule_record *r)
+{
+    struct buf text = {0};
+    char up[32];
     clock_words((int64_t)(r->up_s.v * 1e9), up, sizeof up);
-    clock_words((int64_t)(r->charged_s.v * 1e9), charged, sizeof charged);
-    out_row(out, "Schedule", "%s: %.6g start%s in %s%s, in %s", r->schedule, r->starts.v,
-            r->starts.v == 1 ? "" : "s", strcmp(r->month, "30 days") == 0 ? "a month of " : "",
-            r->month, r->time_zone);
-    out_row(out, "Up", "%s each time, charged as %s", up, charged);
-    if (r->up_source)
-        out_row(out, "", "%s", r->up_source);
-    out_row(out, "Offer", "%s, %s USD an hour (%s)", r->offer, money_exact(r->rate_per_hour).s,
-            r->rate_source);
-    out_row(out, "Rule", "%s%s", r->rule_assumed.v ? "ASSUMED: " : "", r->rule);
-    out_printf(out, "\n");
+    buf_printf(&text, "%s%s USD a month", is_whole(r) ? "" : "At least ", money_brief(r->total).s);
+    if (r->total_with_allowances.known && r->total_with_allowances.nano != r->total.nano)
+        buf_printf(&text, " (%s with allowances)", money_brief(r->total_with_allowances).s);
+    buf_adds(&text, ": ");
+    if (r->tasks.v > 1)
+        buf_printf(&text, "%lld tasks, each ", (long long)r->tasks.v);
+    buf_printf(&text, "%.6g start%s of %s in %s.", r->starts.v, r->starts.v == 1 ? "" : "s", up,
+               r->month);
+    out_wrap_take(out, 0, &text);
 }
 
-static bool never_cheaper(const struct schedule_alternative *a)
+// The first of the machines that are always up is the same one. It pays for no more tasks than it
+// can run.
+static void say_always_up(struct out *out, const struct schedule_record *r)
 {
-    return !a->cheaper_from_tasks.known && !a->cheaper_from_tasks_with_allowances.known;
+    const struct schedule_alternative *a = r->always_up.items;
+    int64_t tasks = r->tasks.v, most = r->machine_tasks.v;
+    struct buf text = {0};
+    if (r->always_up.count == 0)
+        return;
+    buf_printf(&text, "A machine that is always up costs %s and ", money_brief(a->amount).s);
+    if (a->cheaper_from_tasks.known)
+        buf_printf(&text, "pays from %s on", units_count(a->cheaper_from_tasks.v, "task").s);
+    else if (a->cheaper_from_tasks_with_allowances.known)
+        buf_printf(&text, "pays only with allowances, from %s on",
+                   units_count(a->cheaper_from_tasks_with_allowances.v, "task").s);
+    else
+        buf_adds(&text, "never pays");
+    buf_printf(&text, " (it runs %lld", (long long)most);
+    if (tasks > most)
+        buf_printf(&text, "; %lld need %lld", (long long)tasks,
+                   (long long)((tasks + most - 1) / most));
+    buf_adds(&text, ").");
+    out_wrap_take(out, 0, &text);
 }
 
-// "10 to 120": no more than one machine can run.
-static void range_words(int64_t from, int64_t most, struct buf *text)
-{
-    buf_printf(text, from < most ? "%lld to %lld" : "%lld", (long long)from, (long long)most);
-}
-
-// "For 10 to 120 tasks (14 to 120 with the free allowances) one machine ... is cheaper: ..."
-static void cheaper_words(const struct schedule_alternative *a, int64_t most, struct buf *text)
+// "10", "10, free 14", "never".
+static struct short_text pays_from(const struct schedule_alternative *a)
 {
     struct maybe_int paid = a->cheaper_from_tasks, with = a->cheaper_from_tasks_with_allowances;
-    buf_adds(text, paid.known ? "For " : "Only with the free allowances and for ");
-    range_words(paid.known ? paid.v : with.v, most, text);
-    buf_adds(text, most > 1 ? " tasks" : " task");
-    if (paid.known && with.known && with.v != paid.v) {
-        buf_adds(text, " (");
-        range_words(with.v, most, text);
-        buf_adds(text, " with the free allowances)");
-    } else if (paid.known && !with.known) {
-        buf_adds(text, " (never with the free allowances)");
-    }
-    buf_printf(text, " one machine that runs them one after the other is cheaper: %s.", a->name);
+    struct short_text text =
+        paid.known ? short_text("%lld", (long long)paid.v) : short_text("never");
+    if (with.known && (!paid.known || with.v != paid.v))
+        return short_text("%s, free %lld", text.s, (long long)with.v);
+    return paid.known && !with.known ? short_text("%s, free never", text.s) : text;
 }
 
-// The alternatives that no number of tasks makes cheaper, in one sentence.
-static void say_never(struct out *out, const struct schedule_record *r)
-{
-    struct buf names = {0};
-    size_t never = 0;
-    for (size_t i = 0; i < r->always_up.count; i++) {
-        const struct schedule_alternative *a = &r->always_up.items[i];
-        if (never_cheaper(a))
-            buf_printf(&names, "%s%s", never++ > 0 ? "; " : "", a->name);
-    }
-    out->text.failed |= names.failed;
-    if (never == r->always_up.count && never > 0)
-        out_wrap(out, 0, "One machine for all tasks is never cheaper.");
-    else if (never > 0)
-        out_wrapf(out, 0, "Never cheaper, for any number of tasks: %s.", buf_str(&names));
-    buf_release(&names);
-}
-
-static void alternatives(struct out *out, const struct schedule_record *r)
-{
-    int64_t tasks = r->tasks.v, most = r->machine_tasks.v;
-    bool limited = tasks > most;
-    for (size_t i = 0; i < r->always_up.count; i++) {
-        const struct schedule_alternative *a = &r->always_up.items[i];
-        struct buf text = {0};
-        limited |= !a->cheaper_from_tasks.known;
-        if (never_cheaper(a))
-            continue;
-        cheaper_words(a, most, &text);
-        out_wrap_take(out, 0, &text);
-    }
-    say_never(out, r);
-    if (!limited || r->always_up.count == 0)
-        return;
-    struct buf need = {0};
-    if (tasks > most)
-        buf_printf(&need, ": %lld need %lld", (long long)tasks,
-                   (long long)((tasks + most - 1) / most));
-    out->text.failed |= need.failed;
-    out_wrapf(out, 0, "One machine can run at most %s of this kind before they start again%s.",
-              units_count(most, "task").s, buf_str(&need));
-    buf_release(&need);
-}
-
-static void cron_text(struct out *out, const struct schedule_record *r)
+static void cost_table(struct out *out, const struct schedule_record *r)
 {
     const struct units_text tasks = units_count(r->tasks.v, "task");
     const struct table_column columns[] = {{"USD a month", TABLE_LEFT},
                                            {tasks.s, TABLE_LEFT, 1, 0, ""},
                                            {"paid", TABLE_POINT},
-                                           {"with free", TABLE_POINT}};
+                                           {"with free", TABLE_POINT},
+                                           {"from tasks", TABLE_LEFT}};
     struct table table = TABLE(columns);
-    head(out, r);
     for (size_t i = 0; i < r->items.count; i++) {
         const struct schedule_item *item = &r->items.items[i];
         add_cost(&table, OUT_PLAIN, item->name, item->what, "USD", item->amount,
-                 item->with_allowances);
+                 item->with_allowances, "");
     }
-    add_cost(&table, OUT_BOLD, "total", "", "USD", r->total, r->total_with_allowances);
+    add_cost(&table, OUT_BOLD, "total", "", "USD", r->total, r->total_with_allowances, "");
     if (r->local_currency)
         add_cost(&table, OUT_PLAIN, r->local_currency, "the total in this currency",
-                 r->local_currency, r->local_total, r->local_total_with_allowances);
+                 r->local_currency, r->local_total, r->local_total_with_allowances, "");
     for (size_t i = 0; i < r->always_up.count; i++) {
         const struct schedule_alternative *a = &r->always_up.items[i];
         add_cost(&table, OUT_PLAIN, i == 0 ? "always up" : "", a->name, "USD", a->amount,
-                 a->with_allowances);
+                 a->with_allowances, pays_from(a).s);
     }
+    out_printf(out, "\n");
     table_print(&table, out);
     out_printf(out, "\n");
-    alternatives(out, r);
+}
+
+// The machine, the part of its rule that counts its time, and what else there is to know.
+static void say_notes(struct out *out, const struct schedule_record *r)
+{
+    int of_time = (int)strcspn(r->rule, ";");
+    out_row(out, "Offer", "%s, %s USD an hour (%s)", r->offer, money_exact(r->rate_per_hour).s,
+            r->rate_source);
+    out_row(out, "Rule", "%s%.*s%s; starts in %s; without tax",
+            r->rule_assumed.v ? "ASSUMED: " : "", of_time, r->rule,
+            r->rule[of_time] ? " (the rest: --json)" : "", r->time_zone);
+    if (r->up_source)
+        out_row(out, "Up", "%s", r->up_source);
     if (r->own_power.known)
         out_wrapf(out, 0, "On a machine of your own: %s USD of electricity a month (%s).",
                   money_brief(r->own_power).s, r->own_power_how);
     for (size_t i = 0; i < r->notes.count; i++)
         out_wrap(out, 0, r->notes.items[i]);
+}
+
+// The answer in the first two sentences, then the table, then the notes.
+static void cron_text(struct out *out, const struct schedule_record *r)
+{
+    say_cost(out, r);
+    say_always_up(out, r);
+    cost_table(out, r);
+    say_notes(out, r);
 }
 
 // ---- the command
