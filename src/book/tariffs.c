@@ -454,6 +454,19 @@ static void traffic_words(const struct tariff *t, struct sentence *s)
         buf_printf(part(s), "traffic in %s %s per GB", t->ingress_rate, s->currency);
 }
 
+void tariff_part_words(const struct tariff *t, enum tariff_part part, struct buf *out)
+{
+    struct sentence s = {.out = out, .currency = t->currency ? t->currency : "USD"};
+    if (part == TARIFF_STORAGE) {
+        storage_words(t, &s);
+    } else if (part == TARIFF_TRAFFIC) {
+        traffic_words(t, &s);
+    } else {
+        unit_words(t, out);
+        minimum_words(t, &s);
+    }
+}
+
 void tariff_words(const struct tariff *t, const char *offer, int64_t day, struct buf *out)
 {
     struct sentence s = {

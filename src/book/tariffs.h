@@ -49,4 +49,8 @@ struct buf;
 // Of an offer (optional, its name) only what holds for it on that day.
 void tariff_words(const struct tariff *tariff, const char *offer, int64_t day, struct buf *out);
 
+// A part of that sentence; nothing if it is not known.
+enum tariff_part { TARIFF_UNIT, TARIFF_STORAGE, TARIFF_TRAFFIC }; // unit: with the minimum
+void tariff_part_words(const struct tariff *tariff, enum tariff_part part, struct buf *out);
+
 #endif

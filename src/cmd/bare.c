@@ -22,6 +22,7 @@
 #include "record/device.h"
 #include "record/offer.h"
 #include "record/price_import.h"
+#include "record/provider.h"
 #include "record/schedule.h"
 #include "record/site.h"
 #include "record/spending.h"
@@ -462,6 +463,7 @@ static void document_keys(struct out *out)
         {"fare runs --budgets --json", BUDGETS_SCHEMA, budgets_fields},
         {"fare quote --json", QUOTE_SCHEMA, quote_fields},
         {"fare prices --json", OFFERS_SCHEMA, offers_fields},
+        {"fare prices PROVIDER --json", PROVIDER_SCHEMA, provider_fields},
         {"fare prices devices --json", DEVICES_SCHEMA, device_list_fields},
         {"fare prices import --json", PRICE_IMPORT_SCHEMA, price_import_fields},
         {"fare compare --json", COMPARE_SCHEMA, compare_fields},

@@ -8,11 +8,13 @@
 #include "base/money.h"
 #include "cmd/values.h"
 #include "view/offers.h"
+#include "view/provider.h"
 
 static const struct cmd_example examples[] = {
     {"fare prices h100", "offers with that GPU, the lowest price of a GPU-hour first"},
     {"fare prices --gpu a100-80gb --gpus 8 --spot --max-price 15", "eight of them for less"},
     {"fare prices --gpus 0 --vcpus 32 --region us-east-1", "machines without GPUs"},
+    {"fare prices runpod", "what a provider is like: billing, start-up, images, prices, your runs"},
     {"fare prices aws/p5.48xlarge", "one offer: the machine, the billing rule, the history"},
     {"fare prices aws/g5.xlarge:spot", "what a spot price did in each zone, and what to count on"},
     {"fare prices k80 --date 2017-11-14", "prices as they were"},
@@ -118,11 +120,22 @@ void doubts_print(struct out *out, const struct doubts *doubts)
 
 // ---- the subcommands
 
-// The text may be the name of an offer, or a part of such names.
+// The text may be the name of a provider or an offer, or a part of such names.
+// Only a word, or --all: no option that narrows a list down.
+static bool only_word(const struct prices_options *o)
+{
+    const struct offer_words *w = &o->words;
+    return !w->gpu && !w->gpus && !w->provider && !w->region && !w->kind && !w->spot &&
+           !w->max_price && !o->bare_metal && o->vcpus == 0 && o->memory == 0 &&
+           o->gpu_memory == 0 && o->max_age < 0 && o->last < 0 && !o->date && !o->currency;
+}
+
 static int page_or_list(const struct cmd_call *call, struct market *market, struct err *err)
 {
     const char *text = call->rest->count > 0 ? call->rest->args[0] : NULL;
     const struct prices_options *o = call->options;
+    if (text && only_word(o) && provider_known(market, text))
+        return prices_provider(call, market, err);
     if (!text || !strchr(text, '/'))
         return list_offers(call, market, text, err);
     struct err why = {0};
@@ -168,6 +181,7 @@ static const struct prices_options defaults = {.max_age = -1, .last = -1};
 #define AT(member) offsetof(struct prices_options, member)
 static const struct opt list_options[] = {
     BOOK_ROW,
+    LEDGER_ROW,
     DATE_ROW,
     CURRENCY_ROW(AT(currency), NULL),
     {"gpu", 0, OPT_TEXT, "NAME", NULL, AT(words.gpu), "Which offers",
@@ -195,7 +209,8 @@ static const struct opt list_options[] = {
      .bare_ns = INT64_C(86400) * NS_PER_S},
     {"last", 'n', OPT_COUNT, "N", NULL, AT(last), "Which offers", "only the first N (default 20)"},
     {"all", 'a', OPT_FLAG, NULL, NULL, AT(all), "Which offers",
-     "all offers in every region, instead of the region with the lowest price of each"},
+     "all offers in every region, instead of the region with the lowest price of each; of a "
+     "provider also its rules, images and sources"},
     {NULL},
 };
 
@@ -206,7 +221,8 @@ static const struct command prices_list = {
     .about = "Lists offers, the lowest price of a GPU-hour first, or of a vCPU-hour for machines "
              "without "
              "GPUs. TEXT is searched for in the names of GPUs, offers and providers; an offer's "
-             "full name shows that offer. Prices not seen for 30 days (spot: 7) are marked †.",
+             "full name shows that offer, a provider's name alone what that provider is like. "
+             "Prices not seen for 30 days (spot: 7) are marked †.",
     .options = list_options,
     .options_size = sizeof(struct prices_options),
     .defaults = &defaults,
@@ -248,11 +264,11 @@ const struct command cmd_prices = {
     .name = "prices",
     .group = "Price",
     .summary = "prices of machines to rent: list, show, import, update",
-    .arguments = "[TEXT | OFFER]",
+    .arguments = "[TEXT | PROVIDER | OFFER]",
     .about =
         "Lists machines to rent, from the prices that come with fare, imported prices and your own "
         "tables. 'fare prices TEXT' lists the offers that contain it, 'fare prices "
-        "OFFER' shows one.",
+        "OFFER' shows one, 'fare prices PROVIDER' what a provider is like.",
     .subcommands = subcommands,
     .examples = examples,
     .variables = variables,

@@ -11,7 +11,7 @@
 // The options of all subcommands; each has a table with those it takes.
 struct prices_options {
     struct cmd_common common;
-    const char *book, *date, *currency;
+    const char *book, *ledger, *date, *currency;
     // which
     struct offer_words words;
     int64_t vcpus, memory, gpu_memory; // bytes
@@ -24,6 +24,7 @@ struct prices_options {
 
 extern const struct command prices_import, prices_update, prices_devices;
 
+int prices_provider(const struct cmd_call *call, struct market *market, struct err *err) MUST_USE;
 int prices_page(const struct cmd_call *call, struct market *market, struct err *err) MUST_USE;
 
 // Why prices are doubtful, each reason once, for the line below a table that marks them with "#".

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// prices: one offer, with the price of each zone of a spot offer drawn.
+// prices: one offer, with the price of each zone of a spot offer drawn; and one provider.
 #include <math.h>
 #include <string.h>
 
@@ -8,6 +8,7 @@
 #include "cmd/prices.h"
 #include "cmd/values.h"
 #include "view/offer.h"
+#include "view/provider.h"
 
 static int64_t time_of(const char *iso)
 {
@@ -92,5 +93,26 @@ int prices_page(const struct cmd_call *call, struct market *market, struct err *
     else if (rc == 0)
         print(call->out, &page);
     record_release(offer_record_fields, &page.record);
+    return rc;
+}
+
+// ---- a provider
+
+int prices_provider(const struct cmd_call *call, struct market *market, struct err *err)
+{
+    const struct prices_options *o = call->options;
+    struct ledger *ledger;
+    struct provider provider = {0};
+    SCOPED(doc_release) struct doc doc = {0};
+    TRY(desk_ledger(call->desk, &ledger, err));
+    int rc = provider_make(market, ledger, call->rest->args[0], &provider, err);
+    if (rc == 0 && o->common.json) {
+        rc = out_record(call->out, provider_fields, &provider, err);
+    } else if (rc == 0) {
+        doc_say(&doc, DOC_VERDICT, provider.title);
+        view_provider(&doc, &provider, o->all, NULL);
+        out_doc(call->out, &doc);
+    }
+    record_release(provider_fields, &provider);
     return rc;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pages about prices: the book, a GPU model, and one offer with its history.
+// The pages about prices: the book, a GPU model, a provider, and one offer with its history.
 #include <stdio.h>
 #include <string.h>
 
@@ -12,6 +12,7 @@
 #include "render/markup.h"
 #include "view/offer.h"
 #include "view/offers.h"
+#include "view/provider.h"
 #include "view/page.h"
 #include "render/part.h"
 #include "serve/request.h"
@@ -172,6 +173,33 @@ int page_gpu(const struct request *request, struct answer *answer, struct err *e
     return rc;
 }
 
+// ---- one provider
+
+int page_provider(const struct request *request, struct answer *answer, struct err *err)
+{
+    const char *name = request_value(request, "name");
+    struct market *market;
+    struct ledger *ledger;
+    struct provider provider = {0};
+    SCOPED(doc_release) struct doc doc = {0};
+    if (!name)
+        return err_set(err, ERR_USAGE, "name a provider: /provider?name=runpod");
+    TRY(request_market(request, &market, err));
+    TRY(request_ledger(request, &ledger, err));
+    int rc = provider_make(market, ledger, name, &provider, err);
+    if (rc == 0 && request->json)
+        rc = record_to_text(provider_fields, &provider, &answer->text, err);
+    else if (rc == 0) {
+        frame_begin(&answer->text, request, provider.title);
+        view_provider(&doc, &provider, true, "/gpu?name=");
+        doc_html(&answer->text, &doc, 2);
+        frame_json_link(&answer->text, request, "/provider");
+        frame_end(&answer->text);
+    }
+    record_release(provider_fields, &provider);
+    return rc;
+}
+
 // ---- one offer
 
 static void show_offer(struct buf *out, const struct request *request,
@@ -186,6 +214,9 @@ static void show_offer(struct buf *out, const struct request *request,
     frame_begin(out, request, buf_str(&title));
     view_offer(&doc, page);
     doc_html(out, &doc, 2);
+    buf_adds(out, "<p><a href=\"/provider?name=");
+    markup_address(out, r->provider);
+    markup_in(out, "\">What ", r->provider, " is like</a></p>\n");
     if (r->gpu) {
         buf_adds(out, "<p><a href=\"/gpu?name=");
         markup_address(out, r->gpu);

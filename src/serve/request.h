@@ -104,7 +104,7 @@ struct answer {
 // ERR_MISSING 404, ERR_TIMEOUT 503, any other error 500.
 typedef int page_fn(const struct request *request, struct answer *answer, struct err *err);
 page_fn page_home, page_list, page_run, page_compare, page_metrics, page_push, page_prices,
-    page_offer_history, page_gpu, page_quote, page_spend;
+    page_offer_history, page_gpu, page_provider, page_quote, page_spend;
 
 // Writes a page's form, filled with the values of the request.
 typedef void form_fn(struct buf *out, const struct request *request);

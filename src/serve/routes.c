@@ -39,6 +39,7 @@ static const struct route {
     {"/compare", page_compare, NULL, true, true, true, of_compare, NULL},
     {"/prices", page_prices, NULL, true, false, false, of_prices, form_prices},
     {"/offer", page_offer_history, NULL, true, false, false, of_offer, NULL},
+    {"/provider", page_provider, NULL, true, true, false, of_offer, NULL},
     {"/gpu", page_gpu, NULL, true, false, false, of_offer, NULL},
     {"/quote", page_quote, NULL, true, true, true, of_quote, form_quote},
     {"/spend", page_spend, NULL, true, true, true, of_spend, form_spend},

@@ -133,6 +133,27 @@ const struct boot_image *boot_images_find(const struct boot_images *images, cons
     return NULL;
 }
 
+// ---- remarks
+
+static const struct column remark_columns[] = {
+    {"provider", COLUMN_TEXT, offsetof(struct remark, provider)},
+    {"date", COLUMN_DATE, offsetof(struct remark, date)},
+    {"remark", COLUMN_TEXT, offsetof(struct remark, text)},
+    {0}};
+static const struct columns remark_table = {remark_columns, sizeof(struct remark), false, NULL};
+
+int remarks_read(struct remarks *out, struct err *err)
+{
+    SCOPED(buf_release) struct buf path = {0};
+    TRY(files_own("providers-remarks.csv", &path, err));
+    return columns_load(&remark_table, buf_str(&path), true, out, NULL, err);
+}
+
+void remarks_release(struct remarks *remarks)
+{
+    columns_release(&remark_table, remarks);
+}
+
 // ---- hosts
 
 struct hosts {

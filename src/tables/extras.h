@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // extras: what a machine needs beside its rate, by tables in share/ and the user's own files of the
 // same names, which go first: the time until it is ready, the images it can start with, the power
-// of its host, and disks and schedulers for a task that it does now and then.
+// of its host, and disks and schedulers for a task that it does now and then; and remarks.
 #ifndef FARE_TABLES_EXTRAS_H
 #define FARE_TABLES_EXTRAS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -54,6 +55,25 @@ void boot_images_close(struct boot_images *images); // null is fine
 // The provider's image number `index`, the user's own first; null: it has no more.
 const struct boot_image *boot_images_find(const struct boot_images *images, const char *provider,
                                           size_t index);
+
+// ---- remarks: what the user noted about providers, in providers-remarks.csv.
+//
+// The columns are provider, date and remark.
+
+struct remark {
+    char *provider, *date, *text;
+};
+
+struct remarks {
+    struct remark *items;
+    size_t count;
+    bool known;
+};
+
+// Reads them into a zeroed struct; without a file there are none. ERR_FORMAT names the file, line
+// and column.
+int remarks_read(struct remarks *out, struct err *err) MUST_USE;
+void remarks_release(struct remarks *remarks);
 
 // ---- hosts: the power of a whole machine as a multiple of its GPUs' power, from power.csv.
 //
