@@ -196,6 +196,8 @@ static void completion_values(const struct opt *opt, completion_fn *each, void *
                 {"workload", NULL, list_workloads},
                 {"published", "SET", list_published},
                 {NULL, "OFFER", list_offers},
+                {NULL, "OFFER|GPU", list_gpus},
+                {NULL, "OFFER|GPU", list_offers},
                 {NULL, "RUN", list_runs}};
     struct words words = {.each = each, .context = context};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)

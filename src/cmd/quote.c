@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "advise/verdict.h"
 #include "base/clock.h"
 #include "base/money.h"
 #include "base/tree.h"
@@ -79,8 +80,9 @@ static const struct opt options[] = {
      "every region and every offer, not only the cheapest of each machine, and every offer left "
      "out with its reason"},
     QUOTE_WORDS_MEASURED(WORD_AT),
-    {"explain", 0, OPT_TEXT, "OFFER", NULL, AT(explain), "Where",
-     "how the estimate for this offer comes about: source, split, factors, class"},
+    {"explain", 0, OPT_TEXT, "OFFER|GPU", NULL, AT(explain), "Where",
+     "how the estimate for this offer, or the cheapest one with this GPU, comes about: source, "
+     "split, factors, class"},
     {"boot", 0, OPT_DURATION, "TIME", NULL, AT(boot_ns), "Start-up",
      "from ordering the machine until it is ready (default: as measured on such a machine, or "
      "the provider's typical time); 0 leaves start-up out"},
@@ -436,8 +438,31 @@ static int list_pinned(const struct cmd_call *call, const char *word, struct err
     return rc;
 }
 
-static int explain(struct out *out, const struct quote_job *job, const char *offer, struct err *err)
+// The cheapest offer with a GPU, or the first of those that cannot lead. The quote owns the text.
+static int offer_with(struct out *out, struct quote_job *job, const char *gpu, const char **offer,
+                      struct err *err)
 {
+    job->ask.gpu = gpu;
+    TRY(quote_assemble(job, err));
+    const struct verdict_quote verdict = verdict_of_quote(&job->quote);
+    const struct bill *bill = verdict.leader;
+    if (!bill && quote_count(&job->quote) > 0)
+        bill = quote_at(&job->quote, 0);
+    if (!bill) {
+        err_set(err, ERR_MISSING, "no offer that fits has the GPU '%.60s'", gpu);
+        return err_hint(err, "--explain takes a GPU or an offer: h100, PROVIDER/NAME");
+    }
+    *offer = bill->offer;
+    out_wrapf(out, 0, "%s: %s, the %s offer with it", gpu, bill->offer,
+              verdict.leader ? "cheapest" : "first");
+    out_printf(out, "\n");
+    return 0;
+}
+
+static int explain(struct out *out, struct quote_job *job, const char *offer, struct err *err)
+{
+    if (!strchr(offer, '/'))
+        TRY(offer_with(out, job, offer, &offer, err));
     struct doc doc = {0};
     struct buf text = {0};
     int rc = quote_explain(&job->ask, offer, &text, err);

@@ -273,6 +273,11 @@ def explained():
     assert "needs 24 GiB of GPU memory, the T4 has 16 GiB; a batch of at most 42 instead of 64 could fit" in flat, flat
     assert "neither whole nor a part of one" in " ".join(fare("quote", RUN["id"], "--explain", "acme/part").split())
     fare("quote", RUN["id"], "--explain", "acme/nothing", code=1)
+    rows = json.loads(fare("quote", RUN["id"], "--provider", "acme", "--gpu", "A100-80GB", "--json"))
+    first = min(rows["estimates"], key=lambda b: float(b["total"]))["offer"]
+    by_gpu = fare("quote", RUN["id"], "--provider", "acme", "--explain", "a100-80gb")
+    assert by_gpu.startswith(f"a100-80gb: {first}, the ") and by_gpu.endswith(fare("quote", RUN["id"], "--explain", first)), (by_gpu, first)
+    fare("quote", RUN["id"], "--explain", "b9000", code=1)
 
 
 check("--explain says how, or why not", explained)
