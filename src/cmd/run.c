@@ -77,7 +77,10 @@ static const struct opt options[] = {
      "f32 (default), tf32 (the default on GPUs that have it), or bf16"},
     {"with", 0, OPT_TEXT, "FRAMEWORK", NULL, AT(with), "Training",
      "train the workload with another framework: pytorch, keras:tensorflow, keras:jax or "
-     "keras:torch; gpt2 with pytorch, pytorch:compile or transformers (see FARE_PYTHON)"},
+     "keras:torch; gpt2 with pytorch, pytorch:compile or transformers (see FARE_PYTHON); after "
+     "pytorch or keras, :plain trains the LSTMs of imdb, tweets and textgen cell by cell, without "
+     "a "
+     "fused layer"},
     {"steps", 0, OPT_COUNT, "N", NULL, AT(steps), "Sampling", "train exactly N steps", .least = 1},
     {"sample", 0, OPT_FLAG, NULL, NULL, AT(sample), "Sampling",
      "stop a command once its total time is known; without it, a command runs to its end"},

@@ -298,13 +298,15 @@ static const char *const keras_backends[] = {"tensorflow", "jax", "torch"};
 enum { KERAS_BACKENDS = sizeof keras_backends / sizeof *keras_backends };
 
 #define PYTORCH_COMPILED "pytorch:compile" // gpt2 alone
+#define PLAIN            ":plain"          // after any name; workloads with LSTMs alone
 
-// A framework as --with names it: "pytorch", "keras:jax".
+// A framework as --with names it: "pytorch", "keras:jax", "pytorch:plain".
 struct framework {
     char name[64];
     char folder[64];     // below share/frameworks
-    const char *backend; // within `name`; null: it has none
+    const char *backend; // null: it has none
     bool compiled;       // PyTorch, through torch.compile()
+    bool plain;          // LSTMs cell by cell, without a fused layer
 };
 
 static int framework_dir(const char *folder, struct buf *dir, struct err *err)
@@ -338,20 +340,21 @@ static int no_framework(const char *with, struct err *err)
     }
     free(entries);
     err_set(err, ERR_USAGE, "there is no framework '%s'", with);
-    err_hint(err, "available: %s", names.len ? buf_str(&names) : "none");
+    err_hint(err, "available: %s; imdb, tweets and textgen also with " PLAIN " after it",
+             names.len ? buf_str(&names) : "none");
     return ERR_USAGE;
 }
 
-static bool is_backend(const char *name)
+static const char *find_backend(const char *name)
 {
     for (int i = 0; i < KERAS_BACKENDS; i++)
         if (strcmp(name, keras_backends[i]) == 0)
-            return true;
-    return false;
+            return keras_backends[i];
+    return NULL;
 }
 
 // Keras without a backend gets the one that Keras itself would take.
-static int find_framework(const char *with, struct framework *f, struct err *err)
+static int find_fused(const char *with, struct framework *f, struct err *err)
 {
     size_t len = strcspn(with, ":");
     f->compiled = strcmp(with, PYTORCH_COMPILED) == 0;
@@ -371,10 +374,26 @@ static int find_framework(const char *with, struct framework *f, struct err *err
         snprintf(f->name, sizeof f->name, "%s%s%s", with, colon, chosen) >= (int)sizeof f->name)
         return no_framework(with, err);
     snprintf(f->folder, sizeof f->folder, "%.*s", (int)len, with);
-    f->backend = f->name[len] ? f->name + len + 1 : NULL;
-    return keras        ? is_backend(f->backend) ? 0 : no_framework(f->name, err)
-                  : f->backend ? no_framework(with, err)
-                        : 0;
+    f->backend = keras ? find_backend(f->name + len + 1) : NULL;
+    bool named = keras ? f->backend != NULL : !f->name[len];
+    return named ? 0 : no_framework(keras ? f->name : with, err);
+}
+
+static int find_framework(const char *with, struct framework *f, struct err *err)
+{
+    const char *colon = strrchr(with, ':');
+    bool plain = colon && strcmp(colon, PLAIN) == 0;
+    char fused[sizeof f->name - sizeof PLAIN];
+    int len = plain ? (int)(colon - with) : (int)strlen(with);
+    if (snprintf(fused, sizeof fused, "%.*s", len, with) >= (int)sizeof fused)
+        return no_framework(with, err);
+    TRY(find_fused(fused, f, err));
+    if (plain && f->compiled)
+        return no_framework(with, err);
+    f->plain = plain;
+    if (plain)
+        strncat(f->name, PLAIN, sizeof f->name - strlen(f->name) - 1);
+    return 0;
 }
 
 // share/frameworks/FOLDER/NAME.py.
@@ -473,7 +492,7 @@ static bool is_l1(const struct session *s)
     return s->workload->metric == WORKLOAD_L1;
 }
 
-static void add_options(struct arguments *a, const struct session *s, bool compiled)
+static void add_options(struct arguments *a, const struct session *s, const struct framework *f)
 {
     const struct measure_options *o = s->o;
     bool l1 = is_l1(s);
@@ -486,8 +505,10 @@ static void add_options(struct arguments *a, const struct session *s, bool compi
     add_number(a, "--epochs", o->epochs, 1);
     add_number(a, "--batch", s->batch, 1);
     add_number(a, "--steps", o->full || l1 ? 0 : o->steps, 1);
-    if (compiled)
+    if (f->compiled)
         add_argument(a, "--compile", NULL);
+    if (f->plain)
+        add_argument(a, "--plain", NULL);
     if (o->variant.size)
         add_argument(a, "--size", o->variant.size);
     add_number(a, "--micro-batch", o->micro_batch, 1);
@@ -510,7 +531,7 @@ static int check_end(const struct session *s, struct err *err)
     return err_hint(err, "its messages are above; FARE_PYTHON names another Python");
 }
 
-static int run_script(struct session *s, const char *script, bool compiled,
+static int run_script(struct session *s, const char *script, const struct framework *f,
                       const struct handover *handover, struct err *err)
 {
     struct arguments a = {.count = 0};
@@ -520,7 +541,7 @@ static int run_script(struct session *s, const char *script, bool compiled,
         add_argument(&a, "--data", handover->path);
     if (handover->start)
         add_argument(&a, "--start", handover->start);
-    add_options(&a, s, compiled);
+    add_options(&a, s, f);
     const struct command_options options = {
         .argv = a.items, .output_to_stderr = s->o->json, .load_ns = handover->took_ns};
     setenv("PYTHONDONTWRITEBYTECODE", "1", 1); // do not write to share/
@@ -584,6 +605,10 @@ static int prepare_framework(struct session *s, struct framework *framework, str
     if (framework->compiled && !s->workload->takes.size)
         return err_set(err, ERR_USAGE, "only gpt2 is compiled: --with pytorch trains '%s'",
                        s->workload->name);
+    if (framework->plain && !s->workload->takes.hard_gates)
+        return err_set(err, ERR_USAGE,
+                       "'%s' has no LSTM: " PLAIN " is for imdb, tweets and textgen",
+                       s->workload->name);
     TRY(describe_workload(s, framework->name, err));
     TRY(describe_variant(s, err));
     session_keep(s); // handing over the data may take a while
@@ -600,7 +625,7 @@ static int framework_run(struct session *s, struct err *err)
     if (rc == 0 && run_plan_over(&s->plan)) // before it began
         rc = text_set(&s->run->ended, run_plan_ended(&s->plan), err);
     else if (rc == 0)
-        rc = run_script(s, buf_str(&script), framework.compiled, &handover, err);
+        rc = run_script(s, buf_str(&script), &framework, &handover, err);
     if (rc == 0 && s->run->steps.v == s->run->total_steps.v) // else it ended early
         describe_reached(s, target);
     bool undescribed = s->run->workload && !s->run->ended; // its data could not be written

@@ -87,6 +87,13 @@ def stand_in(folder):
     report("checkpoints are fare's own", code == 2 and "checkpoints" in err, err)
     code, runs, err = fare("mlp", "--with", "../../tests", FARE_PYTHON="false")
     report("a framework is a name, not a path", code == 2 and "no framework" in err, err)
+    code, runs, err = fare("textgen", "--with", "pytorch:plain", "--steps", "5", FARE_PYTHON=str(fake))
+    report("LSTMs cell by cell are a framework of their own name", code == 0 and "[--plain]" in err and runs[0]["framework"] == "pytorch:plain"
+           and "/pytorch/textgen.py]" in err, err)
+    code, runs, err = fare("textgen", "--with", "keras:plain", "--steps", "5", FARE_PYTHON=str(fake), KERAS_BACKEND="jax")
+    report("in Keras too, on its backend", code == 0 and "[--plain]" in err and runs[0]["framework"] == "keras:jax:plain", err)
+    code, runs, err = fare("mlp", "--with", "pytorch:plain", FARE_PYTHON=str(fake))
+    report("a workload without an LSTM has none", code == 2 and "'mlp' has no LSTM" in err, err)
     missing = [w for w in ("l1", "mlp", "cnn", "cifar", "imdb", "textgen", "tweets", "inception")
                if not (ROOT / "share/frameworks/pytorch" / f"{w}.py").exists()]
     report("PyTorch has all eight", not missing, missing)

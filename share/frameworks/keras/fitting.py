@@ -81,6 +81,7 @@ class Training:
         self.train = Batches(data.train, self.batch, o.seed, change)
         self.test = Batches(data.test, 32 if name == "inception" else EVALUATE_BATCH) if data.test else None
         fare.phase("setup")
+        nets.LSTM_OPTIONS.update({"use_cudnn": False} if o.plain else {})
         net = self.workload.build(data)
         net.start(start.values())
         self.net, self.last = net.model(), net.made[-1]

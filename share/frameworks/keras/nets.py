@@ -7,6 +7,9 @@ import numpy as np
 from keras import layers
 
 
+LSTM_OPTIONS = {}  # of every LSTM: fitting.py sets use_cudnn to False for --plain
+
+
 class OneHot(layers.Layer):
     def __init__(self, classes):
         super().__init__()
@@ -91,12 +94,12 @@ def photographs(data):
 
 
 def both_ways(data):
-    return Net((data.time,), "int32").add(layers.Embedding(data.vocabulary, 128), layers.Bidirectional(layers.LSTM(64)),
+    return Net((data.time,), "int32").add(layers.Embedding(data.vocabulary, 128), layers.Bidirectional(layers.LSTM(64, **LSTM_OPTIONS)),
                                           layers.Dropout(0.5), layers.Dense(1))
 
 
 def next_character(data):
-    return Net((data.time,), "int32").add(OneHot(data.vocabulary), layers.LSTM(128), layers.Dense(data.vocabulary))
+    return Net((data.time,), "int32").add(OneHot(data.vocabulary), layers.LSTM(128, **LSTM_OPTIONS), layers.Dense(data.vocabulary))
 
 
 def unit(net, text):

@@ -24,6 +24,7 @@ def options(name):
     parser.add_argument("--batch", type=int, default=0, help="samples per step, instead of the definition's")
     parser.add_argument("--steps", type=int, default=0, help="end after this many")
     parser.add_argument("--precision", default="f32", choices=("f32", "tf32", "bf16"))
+    parser.add_argument("--plain", action="store_true", help="LSTMs cell by cell, without a fused layer")
     parser.add_argument("--sample", action="store_true", help="inception: get to the second stage soon")
     return parser.parse_args()
 

@@ -70,11 +70,35 @@ class Photographs(nn.Module):
         return self.f(F.dropout(F.relu(self.e(x.flatten(1))), 0.5, self.training))
 
 
+class CellByCell(nn.LSTM):
+    """The same layer without a fused one below it: each time step is a few operations of its own, with autograd's backwards."""
+
+    def one_way(self, x, end, times):
+        w_ih, w_hh, b_ih, b_hh = (getattr(self, f"{name}_l0{end}") for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"))
+        h = c = x.new_zeros(len(x), self.hidden_size)
+        states = []
+        for t in times:
+            i, f, g, o = (F.linear(x[:, t], w_ih, b_ih) + F.linear(h, w_hh, b_hh)).chunk(4, 1)
+            c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+            h = torch.sigmoid(o) * torch.tanh(c)
+            states.append(h)
+        return torch.stack(states, 1), h, c
+
+    def forward(self, x):
+        times = range(x.shape[1])
+        ways = [self.one_way(x, "", times)]
+        if self.bidirectional:
+            states, h, c = self.one_way(x, "_reverse", reversed(times))
+            ways.append((states.flip(1), h, c))
+        states, h, c = zip(*ways)
+        return torch.cat(states, 2), (torch.stack(h), torch.stack(c))
+
+
 class BothWays(nn.Module):
-    def __init__(self, vocabulary):
+    def __init__(self, vocabulary, lstm=nn.LSTM):
         super().__init__()
         self.embedding = nn.Embedding(vocabulary, 128)
-        self.lstm = nn.LSTM(128, 64, batch_first=True, bidirectional=True)
+        self.lstm = lstm(128, 64, batch_first=True, bidirectional=True)
         self.dense = nn.Linear(128, 1)
 
     def forward(self, x):
@@ -83,10 +107,10 @@ class BothWays(nn.Module):
 
 
 class NextCharacter(nn.Module):
-    def __init__(self, vocabulary):
+    def __init__(self, vocabulary, lstm=nn.LSTM):
         super().__init__()
         self.vocabulary = vocabulary
-        self.lstm, self.dense = nn.LSTM(vocabulary, 128, batch_first=True), nn.Linear(128, vocabulary)
+        self.lstm, self.dense = lstm(vocabulary, 128, batch_first=True), nn.Linear(128, vocabulary)
 
     def forward(self, x):
         states, _ = self.lstm(F.one_hot(x, self.vocabulary).float())

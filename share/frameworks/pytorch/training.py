@@ -44,6 +44,7 @@ def parser_of(name):
 
 def options(name):
     parser = argparse.ArgumentParser(parents=[parser_of(name)])
+    parser.add_argument("--plain", action="store_true", help="LSTMs cell by cell, without a fused layer")
     parser.add_argument("--sample", action="store_true", help="inception: get to the second stage soon")
     for size, default in (("n", 8192), ("m", 8192), ("dim", 512)):
         parser.add_argument(f"--{size}", type=int, default=default, help="l1 alone")
@@ -123,7 +124,7 @@ class Training:
         self.train = Batches(name, data.train, device, True, o.seed, orders)
         self.test = Batches(name, data.test, device, False, o.seed) if data.test else None
         fare.phase("setup")
-        self.net = self.workload.build(data.vocabulary or data.classes)
+        self.net = self.workload.build(data.vocabulary or data.classes, **({"lstm": nets.CellByCell} if o.plain else {}))
         nets.glorot(self.net)
         nets.start(self.net, start.values())
         self.net.to(device).train()
