@@ -37,6 +37,8 @@ def page_of(*arguments):
 
 
 def label(row):
+    if "type" in row:  # between providers a machine goes by its GPU and place, as in the table
+        return (f"{row['gpus']} × " if row["gpus"] > 1 else "") + f"{row['gpu']} at {row['provider']}"
     return row["machine"] + (f" + {row['framework']}" if row["framework"] != "-" else "")
 
 
@@ -61,7 +63,7 @@ for arguments in (("--published", "2018-tweets"), ("--published", "2018-tweets",
 
 page = page_of("--published", "2017-keras-backends", "--base", "k80+tensorflow", "--rule", "prorated")
 means = {row["name"]: row for row in page["means"]["rows"]}
-# docs/published-comparison.md, to the four digits printed there.
+# docs/classics.md, to the four digits printed there.
 TIMES = {"k80 + cntk": (0.8577, 1.4640, 1.0396, 3.5146, 2.0824), "p100 + tensorflow": (0.8560, 0.5034, 0.7253, 0.6399, 0.7650),
          "p100 + cntk": (0.6476, 0.5187, 0.6967, 3.2276, 1.9016), "cpu32 + tensorflow": (1.0232, 2.6559, 1.3603, 1.7901, 2.9426),
          "cpu16 + tensorflow": (1.2275, 4.3287, 2.0065, 1.8401, 3.3337), "k80 + tensorflow": (1,) * 5}
