@@ -134,7 +134,10 @@ static int page_or_list(const struct cmd_call *call, struct market *market, stru
 {
     const char *text = call->rest->count > 0 ? call->rest->args[0] : NULL;
     const struct prices_options *o = call->options;
-    if (text && only_word(o) && provider_known(market, text))
+    bool provider = false;
+    if (text && only_word(o))
+        TRY(provider_known(market, text, &provider, err));
+    if (provider)
         return prices_provider(call, market, err);
     if (!text || !strchr(text, '/'))
         return list_offers(call, market, text, err);

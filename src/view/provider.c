@@ -46,13 +46,14 @@ static int find_first(void *arg, const struct offer *offer, struct err *err)
     return 1;
 }
 
-bool provider_known(struct market *market, const char *name)
+int provider_known(struct market *market, const char *name, bool *known, struct err *err)
 {
     const struct book_filter filter = {.provider = name};
     const struct book *book;
-    struct err ignored = {0};
-    return market_book(market, &book, &ignored) == 0 &&
-           book_each(book, &filter, find_first, NULL, &ignored) == 1;
+    TRY(market_book(market, &book, err));
+    const int rc = book_each(book, &filter, find_first, NULL, err);
+    *known = rc == 1;
+    return rc < 0 ? rc : 0;
 }
 
 static void widen(struct provider_range *range, int64_t usd)
@@ -443,6 +444,8 @@ static void judge_start(struct provider_making *m, struct err *err)
     SCOPED(buf_release) struct buf range = {0};
     if (s->measured.known) {
         range_words(s->measured_low_s.v, s->measured_high_s.v, &range);
+        if (buf_check(&range, err) != 0)
+            return;
         point(m, s->measured_high_s.v <= PROVIDER_READY_S, "your runs", err, "ready in %s",
               buf_str(&range));
     }
@@ -453,6 +456,8 @@ static void judge_start(struct provider_making *m, struct err *err)
     }
     buf_reset(&range);
     range_words(s->low_s.v, s->high_s.v, &range);
+    if (buf_check(&range, err) != 0)
+        return;
     point(m, s->typical_s.v <= PROVIDER_READY_S, "typical start-up", err, "ready in %s, usually %s",
           provider_time(s->typical_s.v).s, buf_str(&range));
 }
@@ -480,6 +485,8 @@ static void judge_images(struct provider_making *m, struct err *err)
         return;
     }
     image_words(&m->out->images.items[0], &words);
+    if (buf_check(&words, err) != 0)
+        return;
     point(m, true, "image list", err, "a ready image with %s", buf_str(&words));
 }
 

@@ -21,7 +21,7 @@ enum {
 };
 
 // Whether the book has offers of a provider called so; case is ignored.
-bool provider_known(struct market *market, const char *name);
+int provider_known(struct market *market, const char *name, bool *known, struct err *err) MUST_USE;
 
 // Fills a zeroed record, which the caller releases in any case. `ledger` null: without your runs.
 // ERR_MISSING if the book has no such provider.

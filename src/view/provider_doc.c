@@ -124,8 +124,8 @@ static void add_images(struct doc *doc, const struct provider *p)
                 buf_printf(&text, "; %s%s", parts[k].what, parts[k].is);
         if (image->disk_gb.known)
             buf_printf(&text, "; a disk of %lld GB holds it", (long long)image->disk_gb.v);
-        doc_item(doc, doc_text(doc, "%s%s", image->image, buf_str(&text)));
-        buf_release(&text);
+        const char *holds = doc_take(doc, &text);
+        doc_item(doc, doc_text(doc, "%s%s", image->image, holds ? holds : ""));
     }
 }
 
