@@ -389,8 +389,11 @@ static void ended(struct transfer *t, CURLcode code)
     char shown[HTTP_SHOWN_BYTES];
     http_shown(call->url, shown);
     call->status = (int)status_of(t);
-    if (code == CURLE_OK)
+    if (code == CURLE_OK) {
+        if (t->download && t->download->progress) // a small one came between two looks
+            t->download->progress(t->download->context, t->got, t->got);
         return;
+    }
     if (call->err.code) {
         return; // one of our callbacks ended it
     } else if (code == CURLE_OUT_OF_MEMORY) {
@@ -677,43 +680,63 @@ int http_all(struct http_call *calls, size_t count, int64_t deadline_ns, struct 
     return rc;
 }
 
-// Where only a 200 will do.
-static int outcome(const struct http_call *call, struct err *err)
+// Only the body of a 200 is wanted. A 304 has none, and is no error.
+static void keep(struct http_call *call, struct fs_writer *file)
 {
     char shown[HTTP_SHOWN_BYTES];
-    http_shown(call->url, shown);
-    if (call->status != 0 && call->status != 200)
-        return err_set(err, ERR_MISSING, "'%s' answered %d", shown, call->status);
-    if (call->err.code && err && !err->code)
-        *err = call->err;
-    return call->err.code;
+    bool whole = call->status == 0 || call->status == 200;
+    if (!whole && call->status != 304) { // whatever else went wrong
+        http_shown(call->url, shown);
+        call->err = (struct err){0};
+        err_set(&call->err, ERR_MISSING, "'%s' answered %d", shown, call->status);
+    }
+    if (call->err.code == 0 && whole)
+        call->err.code = fs_commit(file, &call->err);
+    fs_abandon(file); // one that was committed has nothing to abandon
+}
+
+static int prepare_download(const struct http_download *d, struct transfer *t,
+                            struct http_call *call, struct fs_writer *file, struct err *err)
+{
+    assert(d->max_bytes > 0);
+    *call = (struct http_call){.url = d->url,
+                               .headers = d->headers,
+                               .timeout_ms = d->timeout_ms,
+                               .stall_ms = d->stall_ms ? d->stall_ms : STALL_MS,
+                               .follow = true,
+                               .allow_file = d->allow_file};
+    *t = (struct transfer){.call = call, .download = d, .file = file};
+    return fs_begin(file, d->path, 0666, err);
+}
+
+int http_download_all(const struct http_download *downloads, struct http_call *calls, size_t count,
+                      int64_t deadline_ns, struct err *err)
+{
+    SCOPED(free_pointer) struct transfer *transfers = calloc(count + 1, sizeof *transfers);
+    SCOPED(free_pointer) struct fs_writer *files = calloc(count + 1, sizeof *files);
+    CURLM *multi = NULL;
+    int rc = transfers && files ? multi_begin(&multi, err) : err_memory(err);
+    for (size_t i = 0; i < count && rc == 0; i++)
+        rc = prepare_download(&downloads[i], &transfers[i], &calls[i], &files[i], err);
+    if (rc == 0)
+        rc = run(multi, transfers, count, deadline_ns, err);
+    multi_end(multi);
+    for (size_t i = 0; i < count && files; i++)
+        if (rc == 0)
+            keep(&calls[i], &files[i]);
+        else
+            fs_abandon(&files[i]);
+    return rc;
 }
 
 int http_download(const struct http_download *download, struct err *err)
 {
-    assert(download->max_bytes > 0);
-    struct fs_writer file;
-    TRY(fs_begin(&file, download->path, 0666, err));
-    struct http_call call = {.url = download->url,
-                             .headers = download->headers,
-                             .timeout_ms = download->timeout_ms,
-                             .stall_ms = download->stall_ms ? download->stall_ms : STALL_MS,
-                             .follow = true,
-                             .allow_file = download->allow_file};
-    struct transfer t = {.call = &call, .download = download, .file = &file};
     int64_t deadline_ns =
         download->timeout_ms ? clock_now_ns() + download->timeout_ms * NS_PER_MS : 0;
-    CURLM *multi = NULL;
-    int rc = multi_begin(&multi, err);
-    if (rc == 0)
-        rc = run(multi, &t, 1, deadline_ns, err);
-    multi_end(multi);
-    if (rc == 0)
-        rc = outcome(&call, err);
-    if (rc == 0)
-        rc = fs_commit(&file, err);
-    else
-        fs_abandon(&file);
+    struct http_call call = {0};
+    int rc = http_download_all(download, &call, 1, deadline_ns, err);
+    if (rc == 0 && call.err.code != 0)
+        rc = err_pass(err, call.err.code, &call.err);
     http_call_release(&call);
     return rc;
 }

@@ -94,6 +94,12 @@ struct http_download {
 };
 int http_download(const struct http_download *download, struct err *err) MUST_USE;
 
+// Several at once, by `deadline_ns` (0: none). The outcome of each is in its call, which is zeroed
+// before and released by the caller afterwards: `err`, `status` and `head`. Only a 200 (or a file)
+// makes or replaces the file; after a 304, the answer to a conditional request, `err` is 0 too.
+int http_download_all(const struct http_download *downloads, struct http_call *calls, size_t count,
+                      int64_t deadline_ns, struct err *err) MUST_USE;
+
 // The CA certificates below `root` ("" for this machine): what SSL_CERT_FILE or CURL_CA_BUNDLE
 // names, else where distributions put them. ERR_MISSING says where it looked.
 int http_ca_file(const char *root, struct buf *out, struct err *err) MUST_USE;
