@@ -253,6 +253,8 @@ static bool fits(const struct sieve *sieve, const struct offer *o)
     return f->max_rate == 0 || strcmp(o->currency, "USD") != 0 || offer_per_hour(o) <= f->max_rate;
 }
 
+static void mark_leap(const struct book *book, const struct stack *stack, struct offer *out);
+
 // ---- the walk ----
 
 static int visit_stack(const struct book *book, const struct sieve *sieve,
@@ -281,6 +283,7 @@ static int visit_imported(const struct book *book, const struct sieve *sieve,
         return 0;
     struct offer offer;
     layers_fill(image, o, price, &offer);
+    mark_leap(book, &(const struct stack){.in[LAYER_IMPORTED] = o}, &offer);
     return fits(sieve, &offer) ? visit(arg, &offer, err) : 0;
 }
 
@@ -560,6 +563,35 @@ void layers_fill(const struct image *image, const struct image_offer *offer,
     };
 }
 
+// What the offer cost in this layer before `out` did; null: nothing within a year.
+static const struct image_price *
+price_before(const struct image *image, const struct image_offer *offer, const struct offer *out)
+{
+    enum { YEAR = 365 };
+    const struct image_price *p =
+        prices_on(image->prices + offer->first_price, offer->price_count, out->since - 1);
+    return p && p->since < out->since && out->since - p->seen <= YEAR ? p : NULL;
+}
+
+// Marks a price that was seen once and leapt from the one before it in any layer.
+static void mark_leap(const struct book *book, const struct stack *stack, struct offer *out)
+{
+    const struct image_price *last = NULL;
+    const char *currency = "";
+    if (out->day > out->since)
+        return;
+    for (int i = 0; i < LAYERS; i++) {
+        const struct image_offer *o = stack->in[i];
+        const struct image_price *p = o ? price_before(&book->layers[i], o, out) : NULL;
+        if (!p || (last && last->seen > p->seen))
+            continue;
+        last = p;
+        currency = image_word(&book->layers[i], p->currency);
+    }
+    out->leapt = last && strcmp(currency, out->currency) == 0 &&
+                 price_leaps(last->rate, last->per_s, out->rate, out->per_s);
+}
+
 // Fills in values that the chosen layer does not give.
 static void complete(const struct image *image, const struct image_offer *offer, struct offer *out)
 {
@@ -600,5 +632,7 @@ bool layers_offer(const struct book *book, const struct stack *stack, int day, s
     for (int i = 0; i < LAYERS; i++)
         if (i != chosen && stack->in[i])
             complete(&book->layers[i], stack->in[i], out);
+    if (chosen != LAYER_OWN) // the user knows
+        mark_leap(book, stack, out);
     return true;
 }

@@ -7,6 +7,10 @@
 // layers the price seen last wins; on the same date, the imported one. A changed price adds a row
 // with its date; nothing is overwritten.
 //
+// A price that is more than PRICE_LEAP times the one before it, or less than that part of it, is
+// marked until it is seen on a second day: it is more likely a wrong unit than a new price. Only a
+// price of the year before counts.
+//
 // An offer is named PROVIDER/NAME, optionally with @REGION (or @ZONE) and :spot, :monthly or
 // :on-demand: "aws/p3.2xlarge", "aws/p3.2xlarge@eu-west-1:spot". Without a region, the one with the
 // lowest price is meant; without a kind, on demand if available.

@@ -148,6 +148,8 @@ const char *doubt_below(int64_t least, const struct offer *offer, int64_t hour)
         return doubt_power_words;
     if (offer->basis == BASIS_FLOOR)
         return "the lowest bid of an auction: one pays that or more";
+    if (offer->leapt)
+        return "over five times the one before, or under a fifth, and seen only once";
     if (offer->lacks & LACKS_CURRENCY)
         return "in a currency that its catalogue does not name";
     if (offer->lacks & LACKS_REGION)

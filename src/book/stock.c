@@ -214,6 +214,12 @@ void stock_mark_copies(struct stock *stock, size_t first)
     }
 }
 
+bool price_leaps(int64_t rate, int64_t per_s, int64_t other, int64_t other_per_s)
+{
+    __int128 x = (__int128)rate * other_per_s, y = (__int128)other * per_s;
+    return x > PRICE_LEAP * y || y > PRICE_LEAP * x;
+}
+
 void prices_release(struct prices *prices)
 {
     free(prices->items);

@@ -70,11 +70,14 @@ struct stock {
     size_t change_count, change_cap;
 };
 
+// A price that moves by more than this factor at once is more likely a wrong unit than a new price.
+enum { PRICE_LEAP = 5 };
+
 struct stock_counts {
     size_t offers;  // new offers
     size_t prices;  // known offers whose price changed
     size_t seen;    // known offers with the same price
-    size_t leaps;   // prices that changed by more than a factor of ten
+    size_t leaps;   // prices that changed by more than a factor of PRICE_LEAP
     size_t doubles; // different prices for one offer and date: in a catalogue the lowest counts, a
                     // hand-written table is refused
 };
@@ -128,6 +131,9 @@ int prices_observe(struct prices *prices, const struct image_price *seen, bool *
 
 // The row valid on that day (0: the newest); null if there is none yet.
 const struct image_price *prices_on(const struct image_price *items, size_t count, int day);
+
+// Whether one rate is more than PRICE_LEAP times the other.
+bool price_leaps(int64_t rate, int64_t per_s, int64_t other, int64_t other_per_s);
 
 bool price_same(const struct image_price *a, const struct image_price *b);
 

@@ -176,11 +176,9 @@ static int copy_old_prices(struct making *m, const struct image_offer *from, str
     return 0;
 }
 
-// A jump by a factor of ten is more likely a wrong unit than a new price.
 static bool is_leap(const struct image_price *a, const struct image_price *b)
 {
-    __int128 x = (__int128)a->rate * b->per_s, y = (__int128)b->rate * a->per_s;
-    return a->currency == b->currency && (x > 10 * y || y > 10 * x);
+    return a->currency == b->currency && price_leaps(a->rate, a->per_s, b->rate, b->per_s);
 }
 
 // Two prices for one date in a hand-written table: one of them is a mistake.

@@ -42,6 +42,7 @@ struct offer {
     int valid_to;       // from this day on it cannot be ordered; 0: no end is known
     enum offer_basis basis;
     unsigned int lacks; // LACKS_REGION, ...
+    bool leapt;         // seen on one day only, and far from the price before (book.h)
 };
 
 #endif
