@@ -88,6 +88,7 @@ def environment(build):
     env.update(
         BUILD=str(build), ROOT=str(ROOT), TESTS=str(TESTS), FARE=str(build / "fare"),
         FARE_METADATA="off",  # no test ever asks a real metadata service
+        FARE_OFFLINE="1",  # nor a public catalogue of prices; book/test_renew.py asks its own server
         LC_ALL="C.UTF-8", CMOCKA_MESSAGE_OUTPUT="TAP",
         OMP_WAIT_POLICY="passive", OPENBLAS_THREAD_TIMEOUT="4",  # a thread that waits sleeps, and leaves its core to the tests beside it
         ASAN_OPTIONS="detect_leaks=1:detect_stack_use_after_return=1:malloc_context_size=12",

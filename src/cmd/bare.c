@@ -12,6 +12,7 @@
 #include "base/money.h"
 #include "cmd/check.h"
 #include "cmd/measuring.h"
+#include "cmd/prices.h"
 #include "cmd/values.h"
 #include "cmd/report.h"
 #include "cmd/run_text.h"
@@ -272,8 +273,10 @@ static int price(const struct cmd_call *call, struct report *report, struct mone
 {
     const struct bare_options *o = call->options;
     struct err why = {0};
-    int rc =
-        money_make(money, report, ledger_of(call), call->desk->market, o->measure.currency, &why);
+    int rc = prices_renew(NULL, NULL, &why); // when nothing is measured any more
+    if (rc == 0)
+        rc = money_make(money, report, ledger_of(call), call->desk->market, o->measure.currency,
+                        &why);
     if (rc == ERR_MEMORY)
         return err_memory(err);
     if (rc != 0)

@@ -18,7 +18,7 @@ static const struct cmd_example examples[] = {
     {"fare prices aws/p5.48xlarge", "one offer: the machine, the billing rule, the history"},
     {"fare prices aws/g5.xlarge:spot", "what a spot price did in each zone, and what to count on"},
     {"fare prices k80 --date 2017-11-14", "prices as they were"},
-    {"fare prices update", "fetch the public catalogue"},
+    {"fare prices update", "fetch the public catalogues"},
     {"fare prices devices ada", "GPUs of an architecture: memory, bandwidth, peaks"},
     {NULL, NULL},
 };
@@ -26,6 +26,10 @@ static const struct cmd_example examples[] = {
 static const struct cmd_variable variables[] = {
     {"FARE_BOOK", "The file with imported prices. Without it, book in XDG_DATA_HOME/fare or "
                   "~/.local/share/fare"},
+    {"FARE_OFFLINE",
+     "If set to 1, prices are fetched by 'fare prices update' alone. The same holds "
+     "where CI is set, and with prices.update = never in config in "
+     "XDG_CONFIG_HOME/fare or ~/.config/fare"},
     {NULL, NULL},
 };
 
@@ -158,6 +162,7 @@ static int with_market(const struct cmd_call *call,
 {
     const struct prices_options *o = call->options;
     struct market *market = call->desk->market;
+    TRY(prices_renew(o->book, o->date, err));
     TRY(local_check(market, o->currency, err));
     return act(call, market, err);
 }

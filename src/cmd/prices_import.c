@@ -7,33 +7,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/bounds.h"
-#include "base/fs.h"
 #include "base/http.h"
 #include "base/progress.h"
-#include "base/tree.h"
 #include "base/units.h"
 #include "cmd/values.h"
-#include "book/import.h"
+#include "book/renew.h"
 #include "record/price_import.h"
 #include "advise/spot/hazard.h"
 
 #define TRACE_FORMAT "availability"
-#define CATALOGUE    "https://raw.githubusercontent.com/skypilot-org/skypilot-catalog/master/catalogs/"
-
-// Fetched unless the user lists other addresses in price-sources.
-static const char *const default_sources[] = {
-    CATALOGUE "v7/aws/vms.csv",
-    CATALOGUE "v8/azure/vms.csv",
-    CATALOGUE "v8/gcp/vms.csv",
-    CATALOGUE "v8/lambda/vms.csv",
-    CATALOGUE "v8/paperspace/vms.csv",
-    CATALOGUE "v8/runpod/vms.csv",
-    CATALOGUE "v8/vast/vms.csv",
-    "https://www.ecb.europa.eu/stats/eurofxref/eurofxref-hist-90d.xml", // exchange rates
-};
-
-enum { FETCH_STALL_MS = 20000, SOURCES_MAX = 1 << 20 };
 
 // ---- the report
 
@@ -77,6 +59,10 @@ static void print_file(struct out *out, const struct price_file *file)
         out_styled(out, OUT_RED, "%s: nothing imported", file->file);
         out_printf(out, "\n  ");
         out_wrap_here(out, 2, file->error);
+        return;
+    }
+    if (file->unchanged.known) {
+        out_printf(out, "%s: unchanged since it was fetched\n", file->file);
         return;
     }
     if (strcmp(file->format, TRACE_FORMAT) == 0) {
@@ -130,12 +116,14 @@ static int print_all(const struct cmd_call *call, struct price_import *import,
     import->seen_again = some_int((int64_t)counts->seen);
     import->doubles = some_int((int64_t)counts->doubles);
     const char *name;
-    for (size_t i = 0; (name = importing_unknown(importing, i)) != NULL; i++)
+    for (size_t i = 0; importing && (name = importing_unknown(importing, i)) != NULL; i++)
         TRY(texts_add(&import->unknown_gpus, name, err));
     if (o->common.json)
         return out_record(call->out, price_import_fields, import, err);
     for (size_t i = 0; i < import->files.count; i++)
         print_file(call->out, &import->files.items[i]);
+    for (size_t i = 0; i < import->without.count; i++)
+        out_wrap(call->out, 0, import->without.items[i]);
     out_printf(call->out, "The book has %zu new offer%s, %zu changed price%s, %zu seen again",
                counts->offers, counts->offers == 1 ? "" : "s", counts->prices,
                counts->prices == 1 ? "" : "s", counts->seen);
@@ -143,7 +131,7 @@ static int print_all(const struct cmd_call *call, struct price_import *import,
         out_printf(call->out, "; %zu had a lower price of the same date", counts->doubles);
     out_printf(call->out, ".\n");
     if (counts->leaps > 0)
-        out_styled(call->out, OUT_YELLOW, "%zu changed more than tenfold: check the source.",
+        out_styled(call->out, OUT_YELLOW, "%zu changed more than fivefold: check the source.",
                    counts->leaps),
             out_printf(call->out, "\n");
     print_unknown(call->out, import);
@@ -152,17 +140,16 @@ static int print_all(const struct cmd_call *call, struct price_import *import,
 
 // ---- import
 
-static int begin(const struct cmd_call *call, struct importing **importing,
+static int begin(const struct cmd_call *call, struct price_import_options *options,
                  struct price_import *import, struct err *err)
 {
     const struct prices_options *o = call->options;
-    struct price_import_options options = {.book = o->book, .format = o->format};
+    *options = (struct price_import_options){.book = o->book, .format = o->format};
     import->files.known = true;
-    TRY(value_day(o->date, &options.day, err));
+    TRY(value_day(o->date, &options->day, err));
     if (o->book && strcmp(o->book, "-") == 0)
         return err_set(err, ERR_USAGE, "'--book -' names no file to write to");
-    TRY(text_set(&import->schema, PRICE_IMPORT_SCHEMA, err));
-    return importing_begin(importing, &options, err);
+    return text_set(&import->schema, PRICE_IMPORT_SCHEMA, err);
 }
 
 // Availability traces are kept beside the book, once every file is read.
@@ -195,7 +182,10 @@ static int import(const struct cmd_call *call, struct err *err)
     struct importing *importing = NULL;
     struct price_import done = {0};
     struct stock_counts counts;
-    int rc = begin(call, &importing, &done, err);
+    struct price_import_options options;
+    int rc = begin(call, &options, &done, err);
+    if (rc == 0)
+        rc = importing_begin(&importing, &options, err);
     for (size_t i = 0; i < rest->count && rc == 0; i++) {
         struct import_report report;
         if (availability_file(rest->args[i])) {
@@ -227,118 +217,68 @@ static bool show_progress(void *context, int64_t done, int64_t total)
     return true;
 }
 
-static int fetch(const char *url, const char *path, struct err *err)
+static int add_source(struct price_import *import, const struct renewal_source *s, struct err *err)
 {
     char shown[HTTP_SHOWN_BYTES];
-    http_shown(url, shown);
+    if (!s->url) {
+        const struct short_text line = short_text("%s: %s", s->provider, s->none);
+        return texts_add(&import->without, line.s, err);
+    }
+    http_shown(s->url, shown);
+    if (!s->unchanged)
+        return add_file(import, shown, &s->report, s->err.code != 0 ? s->err.text : NULL, err);
+    struct price_file *file = LIST_ADD(&import->files, err);
+    TRY(file ? text_set(&file->file, shown, err) : ERR_MEMORY);
+    file->unchanged = some_bool(true);
+    return 0;
+}
+
+static int fetch(struct renewal *r, const struct opt_rest *rest, struct err *err)
+{
     struct progress progress = {0};
-    progress_begin(&progress, STDERR_FILENO, shown, PROGRESS_BYTES, 0);
-    const struct http_download download = {
-        .url = url,
-        .path = path,
-        .max_bytes = BOUND_PRICES,
-        .timeout_ms = BOUND_PRICES_MS,
-        .stall_ms = FETCH_STALL_MS,
-        .allow_file = true,
-        .progress = show_progress,
-        .context = &progress,
-    };
-    int rc = http_download(&download, err);
+    r->progress = show_progress;
+    r->context = &progress;
+    TRY(renewal_open(r, rest->args, rest->count, err));
+    progress_begin(&progress, STDERR_FILENO, "catalogues of prices", PROGRESS_BYTES, 0);
+    int rc = renewal_run(r, err);
     progress_end(&progress);
-    return rc;
-}
-
-struct updating {
-    struct importing *importing;
-    struct price_import *import;
-    const char *dir;
-    size_t count, failed;
-};
-
-// Adds one source to the stock. Its errors go into the list of files; only errors that concern all
-// sources are returned.
-static int update_one(struct updating *u, const char *url, struct err *err)
-{
-    struct buf path = {0};
-    struct import_report report;
-    struct err why = {0};
-    char shown[HTTP_SHOWN_BYTES];
-    http_shown(url, shown);
-    buf_printf(&path, "%s/fetched", u->dir);
-    int rc = buf_check(&path, err);
-    if (rc == 0) {
-        int got = fetch(url, buf_str(&path), &why);
-        if (got == 0)
-            got = importing_file(u->importing, buf_str(&path), shown, &report, &why);
-        unlink(buf_str(&path));
-        u->count++;
-        u->failed += got != 0;
-        rc = got == ERR_MEMORY
-                 ? err_memory(err)
-                 : add_file(u->import, shown, &report, got != 0 ? why.text : NULL, err);
-    }
-    buf_release(&path);
-    return rc;
-}
-
-// The addresses: those on the command line, those in the user's file, or the usual ones.
-static int update_all(struct updating *u, const struct opt_rest *rest, struct err *err)
-{
-    int rc = 0;
-    for (size_t i = 0; i < rest->count && rc == 0; i++)
-        rc = update_one(u, rest->args[i], err);
-    if (rest->count > 0)
-        return rc;
-    struct buf path = {0}, text = {0};
-    bool listed = false;
-    if (folder_config(&path, NULL) == 0)
-        buf_adds(&path, "/price-sources");
-    rc = buf_lost(err); // else the user's list would be overlooked
-    if (rc == 0 && path.len > 0) {
-        if (access(buf_str(&path), F_OK) == 0) {
-            rc = fs_read(buf_str(&path), SOURCES_MAX, &text, err);
-            listed = true;
-        }
-    }
-    char *cursor = text.data;
-    for (char *line; rc == 0 && cursor && (line = text_line(&cursor));) {
-        line += strspn(line, " \t");
-        line[strcspn(line, " \t\r#")] = '\0';
-        if (*line)
-            rc = update_one(u, line, err);
-    }
-    for (size_t i = 0; i < sizeof default_sources / sizeof *default_sources && rc == 0 && !listed;
-         i++)
-        rc = update_one(u, default_sources[i], err);
-    buf_release(&path);
-    buf_release(&text);
     return rc;
 }
 
 static int update(const struct cmd_call *call, struct err *err)
 {
-    const char *temporary = getenv("TMPDIR");
-    struct scratch dir = {0};
+    const struct prices_options *o = call->options;
     struct price_import done = {0};
-    struct updating u = {.import = &done};
-    struct stock_counts counts = {0};
-    int rc = scratch_make(&dir, temporary && *temporary ? temporary : "/tmp", err);
-    u.dir = dir.path;
+    struct renewal r = {.again = o->date || o->format};
+    int rc = begin(call, &r.options, &done, err);
     if (rc == 0)
-        rc = begin(call, &u.importing, &done, err);
+        rc = fetch(&r, call->rest, err);
+    for (size_t i = 0; i < r.count && rc == 0; i++)
+        rc = add_source(&done, &r.items[i], err);
     if (rc == 0)
-        rc = update_all(&u, call->rest, err);
-    if (rc == 0 && u.count > u.failed)
-        rc = importing_commit(u.importing, &counts, err);
-    if (rc == 0)
-        rc = print_all(call, &done, u.importing, &counts, err);
-    if (rc == 0 && u.failed > 0)
-        rc = err_set(err, ERR_FAIL, "%zu of %zu source%s failed", u.failed, u.count,
-                     u.count == 1 ? "" : "s");
-    importing_free(u.importing);
-    scratch_remove(&dir);
+        rc = print_all(call, &done, r.importing, &r.counts, err);
+    if (rc == 0 && r.failed > 0)
+        rc = err_set(err, ERR_FAIL, "%zu of %s failed", r.failed,
+                     units_count((int64_t)r.asked, "source").s);
+    renewal_release(&r);
     record_release(price_import_fields, &done);
     return rc;
+}
+
+// In one line, when it begins.
+static void say_renewal(size_t sources)
+{
+    struct buf line = {0};
+    buf_printf(&line,
+               "fetching current prices from %zu public source%s (never with FARE_OFFLINE=1)\n",
+               sources, sources == 1 ? "" : "s");
+    out_complain(buf_str(&line));
+    buf_release(&line);
+}
+
+int prices_renew(const char *book, const char *date, struct err *err)
+{
+    return book || date ? 0 : renewal_soon(say_renewal, err);
 }
 
 // ---- the subcommands
@@ -374,7 +314,7 @@ const struct command prices_import = {
 };
 
 static const struct cmd_example update_examples[] = {
-    {"fare prices update", "the public catalogue, or the addresses in price-sources"},
+    {"fare prices update", "the public catalogues, or the addresses in price-sources"},
     {NULL, NULL},
 };
 
@@ -383,9 +323,12 @@ const struct command prices_update = {
     .summary = "fetch prices and add them",
     .arguments = "[URL...]",
     .about = "Fetches files of prices and imports them: those at the addresses given, those listed "
-             "in price-sources in XDG_CONFIG_HOME/fare or ~/.config/fare, or else SkyPilot's "
-             "public catalogue and the European Central Bank's exchange rates of the last 90 "
-             "days.",
+             "in price-sources in XDG_CONFIG_HOME/fare or ~/.config/fare, or else the public "
+             "catalogue of every provider that has one and the European Central Bank's exchange "
+             "rates of the last 90 days. What has not changed is not fetched again. 'fare quote', "
+             "'fare prices' and 'fare' do the same once a day, as far as it takes at most three "
+             "seconds; the rest arrives for the next command. 'prices.update = never' in config in "
+             "the same folder turns that off.",
     .options = options,
     .options_size = sizeof(struct prices_options),
     .max_args = 4096,

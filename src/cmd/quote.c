@@ -11,6 +11,7 @@
 #include "base/tree.h"
 #include "base/units.h"
 #include "bill/price.h"
+#include "cmd/prices.h"
 #include "cmd/table.h"
 #include "ledger/ledger.h"
 #include "record/read.h"
@@ -506,6 +507,8 @@ static int run(const struct cmd_call *call, struct err *err)
         return list_pinned(call, word, err);
     const char *format;
     int rc = value_format(o->common.json, o->format, "table", &format, err);
+    if (rc == 0)
+        rc = prices_renew(o->book, o->date, err);
     if (rc == 0)
         rc = read_options(&job, o, err);
     if (rc == 0)

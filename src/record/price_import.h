@@ -5,7 +5,7 @@
 
 #include "record/field.h"
 
-#define PRICE_IMPORT_SCHEMA "fare.price-import/1"
+#define PRICE_IMPORT_SCHEMA "fare.price-import/2"
 
 #include "record/price_import.def"
 

@@ -17,7 +17,7 @@ def environment(fare, scratch):
     """For a program `fare` that the shell finds by this name."""
     return {"PATH": f"{fare.parent}:/usr/bin:/bin", "HOME": f"{scratch}/home", "TMPDIR": str(scratch), "XDG_CONFIG_HOME": f"{scratch}/config",
             "XDG_DATA_HOME": f"{scratch}/data", "XDG_CACHE_HOME": f"{scratch}/cache", "LOGNAME": "ann", "LC_ALL": "C.UTF-8", "TZ": "UTC",
-            "COLUMNS": "80", "FARE_TEST_NOW": "2026-11-20T10:00:00Z", "FARE_METADATA": "off", "FARE_LEDGER": "ledger.db", "FARE_BOOK": "book",
+            "COLUMNS": "80", "FARE_TEST_NOW": "2026-11-20T10:00:00Z", "FARE_METADATA": "off", "FARE_OFFLINE": "1", "FARE_LEDGER": "ledger.db", "FARE_BOOK": "book",
             "FARE": str(fare), "ROOT": str(ROOT), "TREES": str(HERE.parent / "machine/trees"),
             "NVML": str(fare.parent / "tests/machine/fake_nvml.so"),
             **{k: os.environ[k] for k in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS") if k in os.environ}}
