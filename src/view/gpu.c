@@ -381,8 +381,10 @@ static void add_provider(struct doc *doc, const struct gpu_provider *p, bool mar
 {
     const struct maybe_real share = {p->spot_share.v * 100, p->spot_share.known};
     const bool old = mark && p->old.v;
+    struct cell provider = cell_text(p->provider);
+    provider.href = doc_link(doc, link ? "/provider?name=" : NULL, p->provider); // both of `serve`
     doc_row(doc, DOC_NORMAL);
-    doc_cell(doc, COLUMN("provider"), cell_text(p->provider));
+    doc_cell(doc, COLUMN("provider"), provider);
     doc_cell(doc, COLUMN("on demand"), price_cell(doc, &p->on_demand, link));
     doc_cell(doc, COLUMN("spot"), price_cell(doc, &p->spot, link));
     doc_cell(doc, COLUMN("spot ÷ on demand", .priority = 2), cell_number(CELL_PERCENT, share));
