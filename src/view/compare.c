@@ -189,8 +189,8 @@ static void add_rented(struct doc *doc, const struct compare_row *row)
     doc_cell(doc, COLUMN("GPU use", "use", NULL, 5), figure(CELL_PERCENT, &row->gpu_percent));
     doc_cell(doc, COLUMN("cost, $", "cost $"), cost);
     doc_cell(doc, COLUMN("as charged, $", "charged"), cell_amount(row->cost.charged_usd));
-    doc_cell(doc, COLUMN("per $", NULL, NULL, 6), figure(CELL_NUMBER, &row->trainings_per_usd));
-    doc_cell(doc, COLUMN("instance", NULL, NULL, 7), cell_text(row->instance));
+    doc_cell(doc, COLUMN("per $", NULL, NULL, 7), figure(CELL_NUMBER, &row->trainings_per_usd));
+    doc_cell(doc, COLUMN("instance", NULL, NULL, 6), cell_text(row->instance));
     add_notes(doc, row);
 }
 

@@ -250,10 +250,27 @@ def by_hand():
            and "Traceback" not in p.stderr, p.stderr)
 
 
+SAME = """import sys; sys.path.insert(0, sys.argv[1])
+import torch, nets
+torch.manual_seed(1)
+for net in nets.BothWays, nets.NextCharacter:
+    both = [net(20), net(20, lstm=nets.CellByCell)]
+    [nets.glorot(n.eval()) for n in both]
+    both[1].load_state_dict(both[0].state_dict())
+    x = torch.randint(0, 20, (4, 9))
+    outs = [n(x) for n in both]
+    [out.square().sum().backward() for out in outs]
+    assert torch.allclose(*outs, atol=1e-6), outs
+    assert all(torch.allclose(p.grad, q.grad, atol=1e-5) for p, q in zip(*map(nets.trained, both)))
+"""
+
+
 def real(folder):
     if subprocess.run([PYTHON, "-c", "import torch"], capture_output=True).returncode:
         report("the workloads train in PyTorch", True, skip=f"{PYTHON} has no PyTorch")
         return
+    p = subprocess.run([PYTHON, "-c", SAME, ROOT / "share/frameworks/pytorch"], capture_output=True, text=True)
+    report("an LSTM cell by cell is the same function, forwards and back, as PyTorch's own", p.returncode == 0, p.stderr)
     python = summing(folder)
     for name in PARAMETERS:
         verdict(folder, python, name)
