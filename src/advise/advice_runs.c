@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "advise/advice_parts.h"
+#include "advise/standing.h"
 #include "base/clock.h"
 #include "base/money.h"
 #include "base/units.h"
@@ -172,10 +173,16 @@ static int find_ends(const struct quote_ask *ask, double runs, struct best *best
     return 0;
 }
 
+static bool may_name(const struct bill *bill, bool bounds)
+{
+    return bounds ? bill_is_bound(bill) && standing_of(bill) == STANDING_TRIAL
+                  : verdict_can_lead(bill);
+}
+
 // The cheapest of them for `runs` runs in a month, one after the other, that a month is enough for,
 // at the end of an estimate too. Start-up comes once, and before the month: a machine that works
 // round the clock is as fast as itself. `bounds`: of lower bounds but those whose time is one, else
-// of all others.
+// of those that may lead.
 static int cheapest_for(const struct quote_ask *ask, const struct bills *bills, double runs,
                         bool bounds, struct best *best, struct err *err)
 {
@@ -184,8 +191,7 @@ static int cheapest_for(const struct quote_ask *ask, const struct bills *bills, 
     for (size_t i = 0; i < bills->count; i++) {
         struct best one = {.bill = &bills->items[i]};
         advice_spread(one.bill, &low, &high);
-        if (verdict_can_lead(one.bill) == bounds || bill_time_is_bound(one.bill) ||
-            one.bill->spot.never_ends.v ||
+        if (!may_name(one.bill, bounds) || bill_time_is_bound(one.bill) ||
             runs * bill_training_s(one.bill) * high > (double)MONTH_NS / 1e9 * SAME_TIME)
             continue;
         int rc = month_for(ask, one.bill, runs, 1, &one.cost, err);
@@ -215,7 +221,7 @@ static void add_cost(struct buf *text, const struct cost *cost)
         buf_printf(text, "%s USD (%s)", amount, interval);
 }
 
-// ": aws/g5.xlarge, 12.34 USD a month, in one go"
+// ": aws/g5.xlarge, 12.34 USD a month"
 static void add_month(struct buf *text, const char *before, const struct best *best)
 {
     const struct bill *bill = best->bill;
@@ -223,7 +229,7 @@ static void add_month(struct buf *text, const char *before, const struct best *b
     verdict_add_offer(text, bill);
     buf_adds(text, ", ");
     add_cost(text, &best->cost);
-    buf_printf(text, " a month, in one go%s%s%s",
+    buf_printf(text, " a month%s%s%s",
                bill->incomplete.v ? ", without what its tariff has no price for" : "",
                bill->certainty ? ", " : "", bill->certainty ? bill->certainty : "");
     if (bill->committed_months.known) {
@@ -373,10 +379,13 @@ static int add_runs(const struct quote_ask *ask, int64_t runs, const struct bill
     struct parallel p = in_parallel(cheap, runs, in_turn.seconds);
     if (p.machines == 1)
         p = (struct parallel){runs, 1, cheap->time_s.v};
-    buf_printf(text, "%lld runs one after the other, in one go, on %s: ", (long long)runs,
-               strong->offer);
+    buf_printf(text, "%lld runs one after the other on ", (long long)runs);
+    verdict_add_offer(text, strong);
+    buf_adds(text, ": ");
     TRY(add_way(ask, strong, runs, &in_turn, text, err));
-    buf_printf(text, "; on %lld × %s in parallel: ", (long long)p.machines, cheap->offer);
+    buf_printf(text, "; on %lld × ", (long long)p.machines);
+    verdict_add_offer(text, cheap);
+    buf_adds(text, " in parallel: ");
     TRY(add_way(ask, cheap, runs, &p, text, err));
     buf_adds(text, ".");
     return 0;

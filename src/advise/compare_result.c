@@ -136,7 +136,7 @@ static int add_row(const struct comparing *c, const struct section *section, siz
     bool is_base = number == section->base;
     struct comparison verdict;
     // Notes about the base alone are in the base's own row.
-    const struct comparison_names names = {NULL, "this one"};
+    const struct comparison_names names = {NULL, "it"};
     int rc = comparison_make(&against->run, &group->run, names, &verdict, err);
     bool alone = number == reference; // against itself there are notes only
     const char *scale = not_on_one_scale(against, group);

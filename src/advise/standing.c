@@ -8,7 +8,7 @@
 #include "bill/bill.h"
 #include "record/field.h"
 
-enum { LISTS = 3 };
+enum { OTHERS = 2, LISTS }; // of a quote's lists of bills
 
 static const char *const words[] = {NULL, "trial", "old price", "hidden"};
 
@@ -100,7 +100,8 @@ int standing_judge(struct quote *quote, struct err *err)
     int64_t newest = INT64_MAX;
     const char *date = NULL;
     for (int i = 0; i < LISTS; i++)
-        newest = newest_age(lists[i].items, lists[i].count, newest, &date);
+        if (i != OTHERS || newest == INT64_MAX) // another training's price does not age this one's
+            newest = newest_age(lists[i].items, lists[i].count, newest, &date);
     for (int i = 0; i < LISTS; i++)
         for (size_t k = 0; k < lists[i].count; k++)
             TRY(set_standing(&lists[i].items[k], newest, err));

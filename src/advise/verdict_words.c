@@ -11,7 +11,7 @@
 
 #define NO_PRICE                                                                                   \
     "No offer is recommended: each price is less than the electricity of its GPUs costs, so it "   \
-    "cannot be."
+    "must be wrong."
 
 const char verdict_heading[] = "Cheapest and fastest machines to rent";
 const char verdict_from_cpu[] = "≥ a lower bound, so none is called cheapest: a CPU does not show "

@@ -121,7 +121,7 @@ int listing_make(struct listing *list, const struct book *book, const struct boo
 
 #define MW_PER_KW INT64_C(1000000)
 
-const char doubt_power_words[] = "less than the electricity of its GPUs costs: it cannot be";
+const char doubt_power_words[] = "less than the electricity of its GPUs costs: it must be wrong";
 
 int64_t doubt_least(const struct devices *devices, const struct offer *offer)
 {

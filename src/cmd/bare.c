@@ -171,13 +171,15 @@ static int quote_one(struct quote_job *job, const struct run *run, struct ledger
     return rc;
 }
 
-// Fills report->quotes too, with the few bills of each that are printed; they stay the jobs'.
+// Fills report->quotes too, in JSON and of several with few bills of each; they stay the jobs'.
 // `ledger` may be null; `currency` (optional) is shown beside USD. The caller releases `money`,
 // even after a failure, and before the report.
 static int money_make(struct money *money, struct report *report, struct ledger *ledger,
-                      struct market *market, const char *currency, struct err *err)
+                      struct market *market, const struct bare_options *o, struct err *err)
 {
-    size_t count = report->runs.count;
+    size_t count = report->runs.count, rows = count > 1        ? VERDICT_ROWS_EACH
+                                              : o->common.json ? VERDICT_ROWS
+                                                               : SIZE_MAX;
     money->jobs = calloc(count + 1, sizeof *money->jobs);
     int rc = money->jobs ? 0 : err_memory(err);
     report->quotes.known = true;
@@ -188,7 +190,7 @@ static int money_make(struct money *money, struct report *report, struct ledger 
             continue;
         const struct quote_job ask = {.ask = {.market = market,
                                               .max_age = QUOTE_MAX_AGE,
-                                              .wishes.currency = currency,
+                                              .wishes.currency = o->measure.currency,
                                               .estimates = true,
                                               .most_estimates = PAGE_ESTIMATES,
                                               .most_misfits = PAGE_MISFITS / count}};
@@ -210,9 +212,7 @@ static int money_make(struct money *money, struct report *report, struct ledger 
         }
         money->count++;
         struct quote *few = LIST_ADD(&report->quotes, err);
-        rc = few ? verdict_shorten(&job->quote, count > 1 ? VERDICT_ROWS_EACH : VERDICT_ROWS, few,
-                                   err)
-                 : ERR_MEMORY;
+        rc = few ? verdict_shorten(&job->quote, rows, few, err) : ERR_MEMORY;
     }
     return rc;
 }
@@ -275,8 +275,7 @@ static int price(const struct cmd_call *call, struct report *report, struct mone
     struct err why = {0};
     int rc = prices_renew(NULL, NULL, &why); // when nothing is measured any more
     if (rc == 0)
-        rc = money_make(money, report, ledger_of(call), call->desk->market, o->measure.currency,
-                        &why);
+        rc = money_make(money, report, ledger_of(call), call->desk->market, o, &why);
     if (rc == ERR_MEMORY)
         return err_memory(err);
     if (rc != 0)

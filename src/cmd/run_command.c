@@ -80,8 +80,7 @@ static void add_step_times(struct buf *to, const struct out *out, const struct r
         return;
     out_blocks(to, run->step_plot_ms.items, run->step_plot_ms.count,
                (size_t)out->width - strlen("fare: "), out->unicode, &low, &high);
-    buf_printf(to, "\n%s to %s %s %s, from left to right\n", units_step(low).s, units_step(high).s,
-               counts(run, "epochs") ? "an" : "a", one(run).s);
+    buf_printf(to, "\n%s took %s to %s\n", counted(run), units_step(low).s, units_step(high).s);
 }
 
 // ---- how far to trust it

@@ -159,7 +159,7 @@ void run_text_notes(struct out *out, const struct runs *runs, const struct run_p
         const struct run *run = &runs->runs.items[i];
         if (runs->runs.count == 1)
             out_sparkline(out, run->workload, run->step_plot_ms.items, run->step_plot_ms.count,
-                          "ms a step, from left to right");
+                          "ms a step");
         if (unsteady(run))
             out_row(out, run->workload, "the step times never settled: there is no single figure%s",
                     run->projection.wall_s.known ? ", and the whole training's time is a guess"

@@ -17,8 +17,7 @@ static void plot_steps(struct out *out, const struct run *run)
     }
     for (size_t i = 0; long_ones && i < count; i++)
         values[i] /= 1e3;
-    out_sparkline(out, "Steps", values, count,
-                  long_ones ? "s, from left to right" : "ms, from left to right");
+    out_sparkline(out, "Steps", values, count, long_ones ? "s" : "ms");
 }
 
 static void plot_samples(struct out *out, const struct run *run)

@@ -15,6 +15,12 @@ static bool same_text(const char *a, const char *b)
     return strcmp(a ? a : "", b ? b : "") == 0;
 }
 
+// It has no offer, and its price is of today.
+static bool is_bought(const struct bill *bill)
+{
+    return same_text(bill->provider, "own");
+}
+
 // ---- the table
 
 // "H200", "8 × H100", "1 of 8 × V100"; without a GPU "4 vCPU".
@@ -105,7 +111,7 @@ static const char *memory_words(struct doc *doc, const struct quote *quote, cons
     if (!gpus || quote->given || !run)
         return NULL;
     if (!run->use.gpu_memory_peak_bytes.known)
-        return "on a GPU: unknown, since no run on one tells it";
+        return "on a GPU: unknown, as no run recorded it";
     const char *need = doc_text(doc, "%s on a GPU: fits all of these",
                                 units_bytes(run->use.gpu_memory_peak_bytes.v).s);
     return short_of == 0 ? need
@@ -126,7 +132,7 @@ static const char *price_words(struct doc *doc, const struct answer *answer)
         for (int k = 0; k < 2; k++) {
             const char *date = both[k] ? both[k]->price_date : NULL;
             estimated |= both[k] && both[k]->price_estimated.v;
-            if (!date || both[k]->price_own.v)
+            if (!date || both[k]->price_own.v || is_bought(both[k]))
                 continue;
             first = !first || strcmp(date, first) < 0 ? date : first;
             last = !last || strcmp(date, last) > 0 ? date : last;
@@ -169,11 +175,14 @@ static const char *hidden_words(struct doc *doc, const struct quote *quote,
 
 static const char *next_words(struct doc *doc, const struct answer *answer, const char *command)
 {
-    const struct answer_row *lead = &answer->rows[0];
+    const struct answer_row *lead = NULL;
     struct buf text = {0};
-    for (size_t i = 1; i < answer->count; i++)
-        if (answer->rows[i].bill->place.v < lead->bill->place.v)
+    for (size_t i = 0; i < answer->count; i++)
+        if (!is_bought(answer->rows[i].bill) &&
+            (!lead || answer->rows[i].bill->place.v < lead->bill->place.v))
             lead = &answer->rows[i];
+    if (!lead)
+        return NULL;
     buf_printf(&text, "%s ", command ? command : "add");
     if (answer->machines > answer->count)
         buf_printf(&text, "--more: all %zu machines, or ", answer->machines);
@@ -195,6 +204,8 @@ void view_answer(struct doc *doc, const struct quote *quote, const struct run *r
         doc_fact(doc, "Prices", price_words(doc, &answer));
         doc_fact(doc, "Not shown", hidden_words(doc, quote, &answer));
         doc_fact(doc, "Next", next_words(doc, &answer, command));
+    } else if (!doc->failed) {
+        doc_fact(doc, "Not shown", hidden_words(doc, quote, &answer));
     }
     answer_release(&answer);
 }

@@ -146,9 +146,7 @@ static void add_row(struct doc *doc, const struct heads *heads, const struct com
     doc_cell(doc, COLUMN("per $", NULL, "trainings for a dollar", 3),
              row->calculation_ms.value.known ? (struct cell){.kind = CELL_NUMBER}
                                              : figure(CELL_NUMBER, &row->trainings_per_usd));
-    doc_cell(doc,
-             COLUMN(right, heads->scored ? right : "right", heads->scored ? right : "right", 4),
-             quality(doc, row));
+    doc_cell(doc, COLUMN(right, NULL, right, 4), quality(doc, row));
     doc_cell(doc, COLUMN("GPU use", "GPU", "use of the GPUs", 5),
              figure(CELL_PERCENT, &row->gpu_percent));
     doc_cell(doc, COLUMN("of spec", "spec", "of the specification", 6),

@@ -280,7 +280,7 @@ void view_offer(struct doc *doc, const struct offer_page *page)
     if (r->price_doubt)
         doc_fact(doc, "Doubt", doc_text(doc, "the price is %s", r->price_doubt));
     if (r->valid_to)
-        doc_fact(doc, "Ends", doc_text(doc, "it cannot be ordered from %s on", r->valid_to));
+        doc_fact(doc, "Ends", doc_text(doc, "no longer offered from %s on", r->valid_to));
     add_others(doc, page);
     add_interruptions(doc, &r->interruptions);
     add_billing(doc, r->tariff);

@@ -202,7 +202,7 @@ static void steps_panel(struct draft *d, const struct time_line *l)
     snprintf(one, sizeof one, "%.*s", (int)strlen(counts) - 1, counts);
     snprintf(name, sizeof name, "%s time", one);
     double each = run->steps.known && run->steps.v > 0 ? (double)run->steps.v / (double)points : 1;
-    snprintf(title, sizeof title, "A %s takes %s%s", one,
+    snprintf(title, sizeof title, "%s %s takes %s%s", epochs ? "An" : "A", one,
              units_step(s->step_ms.known ? s->step_ms.v : run->step_ms.v).s,
              s->step_ms.known ? " in the steady state" : "");
     begin_panel(d, l, s->step_ms.known || run->step_ms.known ? title : name, name,

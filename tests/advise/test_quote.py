@@ -319,12 +319,12 @@ def advice():
     assert "no offer is affordable; the cheapest is" in says("--budget", "0.01")
     text = says("--runs", "10")
     # In one go with one set-up fee: 30,000 s at 3.00 an hour and 0.05; ten machines have ten fees.
-    assert "10 runs one after the other, in one go, on acme/one@there: 8 h 20 min, 25.05 USD; " \
+    assert "10 runs one after the other on acme/one@there: 8 h 20 min, 25.05 USD; " \
         "on 10 × acme/one@there in parallel: 50 min 00 s, 25.50 USD." in text, text
     text = says("--hours-per-month", "10")
-    assert "occasional use (one run a month): acme/one@there, 2.55 USD a month, in one go; may be cheaper: " \
+    assert "occasional use (one run a month): acme/one@there, 2.55 USD a month; may be cheaper: " \
         "acme/one@here:spot, ≥0.75 USD a month" in text, text
-    assert "(12.0 runs): acme/one@there, 30.05 USD a month, in one go; may be cheaper: acme/one@here:spot, ≥9.00 USD a month" in text, text
+    assert "(12.0 runs): acme/one@there, 30.05 USD a month; may be cheaper: acme/one@here:spot, ≥9.00 USD a month" in text, text
 
 
 check("deadline, budget, runs, hours a month", advice)

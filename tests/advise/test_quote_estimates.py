@@ -530,15 +530,15 @@ def several_trainings():
     certainty = f"estimated ±{math.ceil(100 * (math.exp(HALF) - 1))} %"
     advice = quote(RUN["id"], "--runs", "10", "--hours-per-month", "20")["advice"]
     said = [a for a in advice if "10 runs" in a]
-    assert len(said) == 2 and said[0].startswith("10 runs one after the other, in one go, on acme/own@here: 10 h 00 min, 30.00 USD; "
+    assert len(said) == 2 and said[0].startswith("10 runs one after the other on acme/own@here: 10 h 00 min, 30.00 USD; "
                                                    "on 10 × acme/own@here in parallel: 1 h 00 min, 30.00 USD."), said
-    assert said[1].startswith("By estimate: 10 runs one after the other, in one go, on ") and "rough" in said[1], said
+    assert said[1].startswith("By estimate: 10 runs one after the other on ") and "rough" in said[1], said
     # In a month: 20 h on the H100 are 20 runs of 3,600 s; 720 h there are 720.
     for what, runs in (("occasional use", 1), ("steady use", 20)):
         text = next(a for a in advice if what in a)
         close(amounts(text, "acme/own@here"), [3 * runs])
         close(amounts(text, "by estimate acme/sure@here"), [0.4 * runs * t / 3600 for t in times])
-        assert text.endswith(f"a month, in one go, {certainty}."), text
+        assert text.endswith(f"a month, {certainty}."), text
     # Round the clock, 720 runs of the A100 would take longer than a month.
     text = next(a for a in advice if "heavy use" in a)
     assert "acme/own@here, 2160.00 USD a month" in text and "acme/sure" not in text, text

@@ -380,7 +380,7 @@ def parallel():
     text = " ".join(" ".join(quote(*RUN, "--provider", "acme", "--kind", "on-demand", "--runs", "10")["advice"]).split())
     strong = HOUR * 30030 / 3600 + F("0.05")
     cheap = 5 * (F("0.36") * (30 + 2 * 15000) / 3600 + F("0.05"))
-    assert f"10 runs one after the other, in one go, on acme/strong@here: 8 h 21 min, {cents(strong)} USD; " \
+    assert f"10 runs one after the other on acme/strong@here: 8 h 21 min, {cents(strong)} USD; " \
            f"on 5 × acme/cheap@here in parallel: 8 h 21 min, {cents(cheap)} USD." in text, text
 
 

@@ -81,7 +81,7 @@ report("a month of a commitment counts whole", "20 h a month on 1 × A100 (20.0 
 
 p = subprocess.run([FARE, "quote", "--time", "1h", "--boot", "0", "--offer", "gcp/a2-highgpu-1g@us-central1", "--commit", "36", "--hours-per-month", "20"],
                    capture_output=True, text=True)
-month = f"{float(F(rows[1]['rate']) * 730):.2f} USD a month, in one go, committed for 36 months ({float(F(rows[1]['rate']) * 730 * 36):.2f} USD in all, used or not)"
+month = f"{float(F(rows[1]['rate']) * 730):.2f} USD a month, committed for 36 months ({float(F(rows[1]['rate']) * 730 * 36):.2f} USD in all, used or not)"
 report("730 hours of it, however few are used", " ".join(p.stdout.split()).count(month) == 3, (month, p.stdout))
 
 # ---- tariffs of the user's own

@@ -113,7 +113,7 @@ for day, there in (("2025-09-29", True), ("2025-09-30", False), ("2026-11-18", F
     report(f"Azure's NC6s_v3 on {day}: {'offered' if there else 'retired'}",
            ("Standard_NC6s_v3" in names) == there and gone == (set() if there else {"retired"}), (names, gone))
 page = flat(fare("prices", "azure/Standard_NC6s_v3", "--book", BOOK))
-report("fare prices still has it, with its end", "it cannot be ordered from 2025-09-30 on" in page and "no longer be ordered" in page, page)
+report("fare prices still has it, with its end", "no longer offered from 2025-09-30 on" in page and "no longer be ordered" in page, page)
 (CONFIG / "offers").mkdir(parents=True, exist_ok=True)
 (CONFIG / "offers" / "mine.csv").write_text("provider,name,gpu,price,date,valid_to,price_is,source\n"
                                             "acme,box,L4,0.5,2026-01-01,2026-06-01,list,mine\nacme,bid,L4,0.1,2026-01-01,,floor,mine\n")

@@ -150,7 +150,7 @@ err = samples_of("{'loss': '2.5', 'grad_norm': '0.7', 'learning_rate': '4e-05', 
 told = re.search(r"^fare: lines after 10\.\d s: in epoch 1, (\d\d\.\d) s an epoch, loss 2\.5, at most .+ left of the sample$",
                  err, re.M)
 report("epochs have seconds, also within the first", told and 19.8 < float(told.group(1)) < 28, err)
-report("in plain digits at the end too", re.search(r"^fare: \d\d\.\d s to \d\d\.\d s an epoch, from left to right$", err, re.M)
+report("in plain digits at the end too", re.search(r"^fare: epochs took \d\d\.\d s to \d\d\.\d s$", err, re.M)
        and re.search(r"^fare: epochs were seen \(\d\d\.\d s an epoch\), but", err, re.M) and "e+0" not in err, err)
 
 # ---- a training that is wanted
