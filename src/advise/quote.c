@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "advise/quote.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -405,8 +406,45 @@ static bool is_firm(const struct quote *quote)
     return quote->estimates.count > 0 && verdict_can_lead(last) && !quote_doubt(last);
 }
 
-// Bills of the cheapest estimates, as many as were asked for, of the one that ends first, and of
-// the first that is no lower bound.
+// Kinds of GPU of which the cheapest offer on demand has its bill.
+struct kinds {
+    struct {
+        const char *gpu;
+        int gpus_milli;
+    } seen[256];
+    size_t count;
+    int oldest; // of prices that count: those of the newest generation (standing.h)
+};
+
+static int oldest_current(const struct candidates *all, int day)
+{
+    int newest = INT_MAX - STANDING_CURRENT_DAYS;
+    for (size_t i = 0; i < all->count; i++) {
+        int age = offer_age(&all->items[i].offer, day);
+        newest = age < newest ? age : newest;
+    }
+    return newest > 0 ? newest + STANDING_CURRENT_DAYS : STANDING_CURRENT_DAYS;
+}
+
+// The candidates come cheapest first.
+static bool is_first_of_kind(struct kinds *kinds, const struct offer *offer, int day)
+{
+    const size_t room = sizeof kinds->seen / sizeof *kinds->seen;
+    if (offer->kind != OFFER_ON_DEMAND || !*offer->gpu || offer->lacks != 0 ||
+        offer->basis == BASIS_FLOOR || offer_age(offer, day) > kinds->oldest ||
+        kinds->count == room)
+        return false;
+    for (size_t i = 0; i < kinds->count; i++)
+        if (kinds->seen[i].gpus_milli == offer->gpus_milli &&
+            strcmp(kinds->seen[i].gpu, offer->gpu) == 0)
+            return false;
+    kinds->seen[kinds->count].gpu = offer->gpu;
+    kinds->seen[kinds->count++].gpus_milli = offer->gpus_milli;
+    return true;
+}
+
+// Bills of the cheapest estimates, as many as were asked for, of the cheapest of each kind of GPU,
+// of the one that ends first, and of the first that is no lower bound.
 static int add_estimates(struct quote_search *s, struct err *err)
 {
     struct candidates *all = &s->estimated;
@@ -424,13 +462,15 @@ static int add_estimates(struct quote_search *s, struct err *err)
     // Machines without a GPU are the cheapest by far: a few beside those with one.
     size_t gpus = most, cpus = s->ask->most_estimates == 0 ? most : most / 4, billed = 0;
     size_t soonest = SIZE_MAX;
+    struct kinds kinds = {.oldest = oldest_current(all, s->day)};
     bool firm = false;
     if (s->ask->most_estimates > 0)
         TRY(find_soonest(s, &soonest, err));
     for (size_t i = 0; i < all->count; i++) {
         size_t *left = *all->items[i].offer.gpu ? &gpus : &cpus;
         bool never = all->items[i].offer.kind == OFFER_SPOT || is_bound(&all->items[i]);
-        if (*left == 0 && i != soonest && (firm || never))
+        bool first = is_first_of_kind(&kinds, &all->items[i].offer, s->day);
+        if (*left == 0 && i != soonest && !first && (firm || never))
             continue;
         *left -= *left > 0;
         billed++;

@@ -283,25 +283,6 @@ static int own_power(struct quote_job *job, struct err *err)
     return 0;
 }
 
-static size_t keep_bills(struct bill *bills, size_t count, size_t most)
-{
-    const struct bill *cheap = verdict_of_bills(bills, count, VERDICT_COST).winner.bill,
-                      *fast = verdict_of_bills(bills, count, VERDICT_TIME).winner.bill;
-    size_t kept = 0;
-    for (size_t i = 0; i < count; i++)
-        if (i < most || &bills[i] == cheap || &bills[i] == fast)
-            bills[kept++] = bills[i];
-        else
-            record_release(bill_fields, &bills[i]);
-    return kept;
-}
-
-void quote_keep(struct quote *quote, size_t bills, size_t estimates)
-{
-    quote->bills.count = keep_bills(quote->bills.items, quote->bills.count, bills);
-    quote->estimates.count = keep_bills(quote->estimates.items, quote->estimates.count, estimates);
-}
-
 int quote_assemble(struct quote_job *job, struct err *err)
 {
     struct quote *q = &job->quote;
@@ -313,17 +294,13 @@ int quote_assemble(struct quote_job *job, struct err *err)
     TRY(TEXTS_SET(err, {&q->schema, QUOTE_SCHEMA}, {&q->workload, job->workload},
                   {&q->run, job->asked ? job->runs.items[0].id : NULL}, {&q->date, job->date},
                   {&q->rule, job->ask.wishes.prorated ? "prorated" : "paid"}));
-    size_t most = job->ask.most_estimates;
     const struct advice_wishes *w = &job->wishes;
     if (w->deadline_ns.known || w->budget.known || w->runs > 1 || w->use_ns_a_month > 0)
         job->ask.most_estimates = 0; // any of them may be the answer
     TRY(quote_make(&job->ask, q, err));
     if (q->given) // no offer lacks a measurement
         q->not_measured.known = false;
-    TRY(advice_make(&job->ask, &job->wishes, q, err));
-    if (most > job->ask.most_estimates)
-        quote_keep(q, SIZE_MAX, most);
-    return 0;
+    return advice_make(&job->ask, &job->wishes, q, err);
 }
 
 void quote_release(struct quote_job *job)

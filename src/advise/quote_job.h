@@ -69,10 +69,6 @@ int quote_check_rates(struct quote_job *job, struct err *err) MUST_USE;
 // of a bought machine is the one that the run measured, with its host's share (bill/power.h).
 int quote_assemble(struct quote_job *job, struct err *err) MUST_USE;
 
-// Keeps the first `bills` bills, the first `estimates` estimates and those that lead; releases the
-// rest. The shorter quote has the same verdict.
-void quote_keep(struct quote *quote, size_t bills, size_t estimates);
-
 void quote_release(struct quote_job *job);
 
 // ---- words ----

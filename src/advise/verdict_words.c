@@ -229,15 +229,23 @@ static void say_nobody(const struct quote *quote, const struct verdict_quote *q,
 
 // ---- quotes
 
-static void add_bill_ties(const struct verdict *v, struct buf *out)
+// Only the cheapest estimates have a bill: there may be more of what is counted.
+static const char *at_least(const struct quote *quote, const char *words)
+{
+    bool all = !quote->estimated.known || quote->estimated.v <= (int64_t)quote->estimates.count;
+    return all ? "" : words;
+}
+
+static void add_bill_ties(const struct quote *quote, const struct verdict *v, struct buf *out)
 {
     if (v->equals > 0)
         buf_printf(out, " %s the same.",
                    v->equals == 1 ? "One other costs" : short_text("%zu others cost", v->equals).s);
     if (v->nears > 0)
-        buf_printf(out, " %s may cost as little.", units_count((int64_t)v->nears, "other").s);
+        buf_printf(out, " %s%s may cost as little.", at_least(quote, "At least "),
+                   units_count((int64_t)v->nears, "other").s);
     if (v->bounds > 0)
-        buf_printf(out, " %s (≥) may be cheaper.",
+        buf_printf(out, " %s%s (≥) may be cheaper.", at_least(quote, "At least "),
                    units_count((int64_t)v->bounds, "lower bound").s);
     if (v->doubtful > 0)
         buf_printf(out, " %s not count: the rule is assumed.",
@@ -277,7 +285,7 @@ void verdict_say_bills(const struct quote *quote, struct buf *out)
     else if (q.soonest == q.cheapest && q.soonest != q.leader)
         buf_adds(out, ", the fastest too");
     buf_adds(out, ".");
-    add_bill_ties(cost, out);
+    add_bill_ties(quote, cost, out);
     add_generation(quote, out);
 }
 

@@ -22,7 +22,7 @@
 #define PIN_BILLS  200  // the cheapest are kept; the rest is quickly computed again
 #define JSON_BILLS 2000 // longer lists are written bill by bill
 #define WRITE_AT   ((size_t)1 << 20)
-#define ESTIMATES  2000 // bills of estimates behind a table without --all
+#define ESTIMATES  20 // bills of estimates behind a table without --all
 #define GB         INT64_C(1000000000)
 #define DAY_NS     (86400 * NS_PER_S)
 
@@ -529,7 +529,7 @@ static int run(const struct cmd_call *call, struct err *err)
         rc = quote_check_rates(&job, err);
     if (rc == 0)
         out_complain(buf_str(&job.says));
-    if (rc == 0 && strcmp(format, "table") == 0 && !o->all)
+    if (rc == 0 && strcmp(format, "table") == 0 && !o->all && !o->more)
         job.ask.most_estimates = ESTIMATES;
     if (rc == 0)
         rc = quote_assemble(&job, err);

@@ -159,11 +159,17 @@ static const char *hidden_words(struct doc *doc, const struct quote *quote,
     } all[] = {{h->old, "at older prices"},
                {answer->bounds ? 0 : h->unknown, "with something unknown (≥)"},
                {h->doubtful, "doubtful"}};
+    const bool partly =
+        quote->estimated.known && quote->estimated.v > (int64_t)quote->estimates.count;
     struct buf text = {0};
     int64_t left_out = 0;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i].count > 0)
-            buf_printf(&text, "%s%zu %s", text.len > 0 ? ", " : "", all[i].count, all[i].what);
+            buf_printf(&text, "%s%zu %s",
+                       text.len > 0 ? ", "
+                       : partly     ? "at least "
+                                    : "",
+                       all[i].count, all[i].what);
     for (size_t i = 0; i < quote->left_out.count; i++)
         left_out += quote->left_out.items[i].count.v;
     if (left_out > 0)
@@ -185,7 +191,7 @@ static const char *next_words(struct doc *doc, const struct answer *answer, cons
         return NULL;
     buf_printf(&text, "%s ", command ? command : "add");
     if (answer->machines > answer->count)
-        buf_printf(&text, "--more: all %zu machines, or ", answer->machines);
+        buf_adds(&text, "--more: every machine, or ");
     buf_printf(&text, "%s ", lead->bill->certainty ? "--explain" : "--offer");
     verdict_add_offer(&text, lead->bill);
     buf_printf(&text, ": %s",

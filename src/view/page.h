@@ -51,7 +51,7 @@ struct quote_job;
 #define PAGE_NEWEST 20  // runs, by default
 #define PAGE_RUNS   200 // runs shown individually; the comparison has all
 
-#define PAGE_ESTIMATES 400 // bills of estimates of each quote, the cheapest
+#define PAGE_ESTIMATES 100 // bills of estimates of each quote, the cheapest
 #define PAGE_MISFITS   200 // rows of offers left out, of all quotes together
 
 // Fills a zeroed record, which the caller releases even after a failure. ERR_MISSING: a run does
