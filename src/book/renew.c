@@ -202,6 +202,7 @@ static int save_state(const struct renewal *r, struct err *err)
         if (!find(r, others.rows.items[i].url))
             put_state(&w, &others.rows.items[i]);
     columns_release(&state_table, &others);
+    TRY(rc == ERR_MEMORY ? err_memory(err) : 0);
     for (size_t i = 0; i < r->count; i++)
         if (r->items[i].url)
             put_state(&w, &r->items[i]);
