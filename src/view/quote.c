@@ -651,6 +651,13 @@ static const char *why_none(struct doc *doc, const struct quote_job *job)
                                   "with --offer PROVIDER/NAME.");
 }
 
+// From this one on; an empty list has no place to point to.
+static void say_advice(struct doc *doc, const struct quote *q, size_t from)
+{
+    if (from < q->advice.count)
+        doc_say_all(doc, DOC_VERDICT, q->advice.items + from, q->advice.count - from);
+}
+
 // Without any bill: why, a price that is too old to count, and the advice.
 static void say_none(struct doc *doc, const struct quote_job *job)
 {
@@ -663,8 +670,7 @@ static void say_none(struct doc *doc, const struct quote_job *job)
                 doc_text(doc, "%s '--max-age %lldd' includes it.", q->advice.items[0],
                          (long long)q->outdated_days.v));
     // With a known time, the first advice is about offers.
-    const size_t from = quote_base(&job->ask, &time) && q->advice.count > 0;
-    doc_say_all(doc, DOC_VERDICT, q->advice.items + from, q->advice.count - from);
+    say_advice(doc, q, quote_base(&job->ask, &time));
 }
 
 static void say_tax(struct doc *doc, const struct quote_job *job)
@@ -693,8 +699,7 @@ void view_quote(struct doc *doc, const struct quote_job *job)
     if (quote_count(q) == 0)
         say_none(doc, job);
     else // of one bill the first advice is that once more
-        doc_say_all(doc, DOC_VERDICT, q->advice.items + (one && q->advice.count > 0),
-                    q->advice.count - (one && q->advice.count > 0));
+        say_advice(doc, q, one);
     if (!one && !all && quote_count(q) > 0) {
         const struct run *run = job->runs.count > 0 ? &job->runs.items[0] : NULL;
         view_answer(doc, q, run, job->more ? 0 : ANSWER_ROWS, NULL);
