@@ -181,7 +181,7 @@ static void add_rented(struct doc *doc, const struct compare_row *row)
     doc_cell(doc, COLUMN("provider"), cell_text(row->provider));
     doc_cell(doc, COLUMN("type"), cell_text(row->type));
     doc_cell(doc, COLUMN("GPU"), cell_text(some));
-    doc_cell(doc, COLUMN("memory"), memory);
+    doc_cell(doc, COLUMN("memory", .priority = 1), memory);
     doc_cell(doc, COLUMN("time, h", "time h"), hours);
     doc_cell(doc, COLUMN("accuracy", NULL, NULL, 4), quality(doc, row));
     doc_cell(doc, COLUMN("GPU use", "use", NULL, 5), figure(CELL_PERCENT, &row->gpu_percent));
