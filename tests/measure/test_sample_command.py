@@ -104,8 +104,9 @@ there["command"] = ["/opt/env/bin/python3", *there["command"][1:]]
 p = subprocess.run([FARE, "runs", "import", str(HERE / "there.jsonl")], capture_output=True, text=True)
 code, out, err, took, finished = fare("--max-time", "3s", command=("20000", "total"))
 text = " ".join(err.split())
-report("a record from a rented machine is its price", re.search(r"acme/one@here .*?\d min 10 s +\d\.\d0 ", text)
-       and re.search(r"Cheapest offer: acme/one@here, \d\.\d+ USD .*in 6 min", text) and "'fare quote last' shows" in text, (p, err))
+report("a record from a rented machine is its price", re.search(r"vCPU acme/one 5 min 10 s 5 min 00 s +3\.10 ", text)
+       and "Cheapest: acme/one, 3.10 USD (1.90-6.10) in 5 min 10 s, the time of another run." in text
+       and "Next fare quote last --offer acme/one: line by line" in text, (p, err))
 
 code, out, err, took, finished = fare("--max-time", "3s", "--label", "price_per_hour_usd=36.00", command=("20001", "total"))
 text = " ".join(err.split())
