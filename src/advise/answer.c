@@ -17,9 +17,12 @@ static bool is_spot(const struct bill *bill)
     return same_text(bill->kind, "spot");
 }
 
+// Under an assumed rule, started hours decide, as in the order of bills.
 static int64_t price_of(const struct answer_row *row)
 {
-    return quote_least(row->bill);
+    int64_t least = quote_least(row->bill);
+    return row->bill->by_hours.known && row->bill->by_hours.nano > least ? row->bill->by_hours.nano
+                                                                         : least;
 }
 
 // ---- one row for each machine

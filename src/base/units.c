@@ -14,6 +14,7 @@ bool units_parse_bytes(const char *text, int64_t *bytes)
         const char *name;
         int64_t size;
     } units[] = {{"", 1},          {"B", 1},           {"K", 1 << 10},         {"KiB", 1 << 10},
+                 {"Ki", 1 << 10},  {"Mi", 1 << 20},    {"Gi", 1 << 30},        {"Ti", 1LL << 40},
                  {"kB", 1000},     {"KB", 1000},       {"M", 1 << 20},         {"MiB", 1 << 20},
                  {"MB", 1000000},  {"G", 1 << 30},     {"GiB", 1 << 30},       {"GB", 1000000000},
                  {"T", 1LL << 40}, {"TiB", 1LL << 40}, {"TB", 1000000000000LL}};

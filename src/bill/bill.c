@@ -595,9 +595,11 @@ void bill_amount(const struct bill *bill, char amount[MONEY_BYTES],
 {
     const int64_t total = bill_total(bill);
     const bool known = bill->low.known && bill->high.known;
+    int64_t high = known ? bill->high.nano : total;
     char text[MONEY_BYTES];
-    money_interval(total, known ? bill->low.nano : total, known ? bill->high.nano : total, text,
-                   interval);
+    if (bill->by_hours.known && bill->by_hours.nano > high) // the rule is assumed
+        high = bill->by_hours.nano;
+    money_interval(total, known ? bill->low.nano : total, high, text, interval);
     snprintf(amount, MONEY_BYTES, "%s%s", bill_mark(bill), text);
     if (bill_is_bound(bill) && *interval) { // no end is known
         char low_text[MONEY_BYTES];

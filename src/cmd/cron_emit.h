@@ -10,8 +10,9 @@
 
 struct emit_options {
     const char *emit, *name, *time_zone, *region, *image, *output;
-    const char *container, *cpu, *memory;
+    const char *container, *cpu;
     bool remove;
+    int64_t memory;   // bytes; 0: not said
     int64_t limit_ns; // -1: by the up-time
 };
 
@@ -40,8 +41,8 @@ struct emit_options {
      "started again if it fails"}, \
     {"cpu", 0, OPT_TEXT, "QUANTITY", NULL, AT(emit.cpu), "Set it up", \
      "Kubernetes: processors that the container asks for, such as 2 or 500m"}, \
-    {"memory", 0, OPT_TEXT, "QUANTITY", NULL, AT(emit.memory), "Set it up", \
-     "Kubernetes: memory that the container asks for, and its limit, such as 4Gi"}
+    {"memory", 0, OPT_BYTES, "SIZE", NULL, AT(emit.memory), "Set it up", \
+     "Kubernetes: memory that the container asks for, and its limit"}
 // clang-format on
 
 // Changes `ask` to what is set up: no functions or rules that are not emitted, a disk that the

@@ -20,16 +20,17 @@ struct emit_task {
     const char *name;     // see emit_check()
     const char *schedule; // as the user wrote it
     struct crontab tab;
-    const char *time_zone;    // "UTC", "Europe/Berlin"; Azure: Windows' names; null: not given
-    char *const *command;     // null-terminated
-    const char *folder;       // absolute: where a user's own machine runs it
-    int64_t limit_s;          // the command is ended after this time
-    const char *container;    // (optional) the image of a container in which the command runs
-    int64_t gpus;             // of the machine, or for the container
-    const char *cpu, *memory; // Kubernetes: what the container asks for; null: nothing
-    const char *machine;      // clouds: the instance type
-    const char *region;       // "": the user's default, where there is one
-    const char *image;        // null: the emitter's
+    const char *time_zone; // "UTC", "Europe/Berlin"; Azure: Windows' names; null: not given
+    char *const *command;  // null-terminated
+    const char *folder;    // absolute: where a user's own machine runs it
+    int64_t limit_s;       // the command is ended after this time
+    const char *container; // (optional) the image of a container in which the command runs
+    int64_t gpus;          // of the machine, or for the container
+    const char *cpu;       // Kubernetes: what the container asks for; null: nothing
+    int64_t memory;        // bytes; 0: nothing
+    const char *machine;   // clouds: the instance type
+    const char *region;    // "": the user's default, where there is one
+    const char *image;     // null: the emitter's
     bool spot;
     int64_t disk_gb;
     const char *cost; // lines for the head of set-up.sh, each ends in a newline

@@ -208,10 +208,14 @@ static void k8s_argument(struct buf *out, const char *word)
     buf_drop(out, &twice);
 }
 
-static void k8s_quantity_line(struct buf *out, const char *name, const char *value)
+static void k8s_memory_line(struct buf *out, int64_t bytes)
 {
-    if (value)
-        buf_printf(out, "                  %s: \"%s\"\n", name, value);
+    const int64_t mib = INT64_C(1) << 20;
+    if (bytes > 0)
+        buf_printf(out,
+                   bytes % mib ? "                  memory: \"%lld\"\n"
+                               : "                  memory: \"%lldMi\"\n",
+                   (long long)(bytes % mib ? bytes : bytes / mib));
 }
 
 // Memory is a limit too: a container that takes more than it asked for would end others.
@@ -221,11 +225,12 @@ static void k8s_resources(struct buf *out, const struct emit_task *task)
         buf_adds(out, "              resources:\n");
     if (task->cpu || task->memory)
         buf_adds(out, "                requests:\n");
-    k8s_quantity_line(out, "cpu", task->cpu);
-    k8s_quantity_line(out, "memory", task->memory);
+    if (task->cpu)
+        buf_printf(out, "                  cpu: \"%s\"\n", task->cpu);
+    k8s_memory_line(out, task->memory);
     if (task->memory || task->gpus > 0)
         buf_adds(out, "                limits:\n");
-    k8s_quantity_line(out, "memory", task->memory);
+    k8s_memory_line(out, task->memory);
     if (task->gpus > 0)
         buf_printf(out, "                  nvidia.com/gpu: \"%lld\"\n", (long long)task->gpus);
 }
@@ -286,12 +291,9 @@ static void k8s_cronjob(struct buf *out, const struct emit_task *task)
 
 static int k8s_set_up(const struct emit_task *task, struct emit_files *files, struct err *err)
 {
-    const char *const sizes[] = {task->cpu, task->memory};
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        if (sizes[i] && !k8s_is_quantity(sizes[i]))
-            return err_set(err, ERR_USAGE,
-                           "'%.40s' is not a quantity of Kubernetes, such as 4, 500m or 16Gi",
-                           sizes[i]);
+    if (task->cpu && !k8s_is_quantity(task->cpu))
+        return err_set(err, ERR_USAGE, "'%.40s' is not a quantity of Kubernetes, such as 4 or 500m",
+                       task->cpu);
     TRY(emit_refuse_both(&task->tab,
                          "a CronJob has no schedule for days that match both day fields", err));
     struct buf *out = emit_add(files, "set-up.sh", true);

@@ -6,6 +6,7 @@
 
 #include "advise/answer.h"
 #include "advise/verdict_words.h"
+#include "base/money.h"
 #include "base/units.h"
 #include "bill/bill.h"
 #include "view/quote.h"
@@ -63,12 +64,23 @@ static const char *limit_words(const struct bill *b)
                                                            : NULL;
 }
 
-// Without an interval: --offer has it.
+// Under an assumed rule it may cost up to started hours.
+static bool is_assumed(const struct bill *b)
+{
+    return b && b->by_hours.known && (double)b->by_hours.nano > 1.05 * (double)bill_total(b);
+}
+
+// Without an interval, which --offer has; under an assumed rule that is all that is known.
 struct cell view_price(struct doc *doc, const struct bill *b)
 {
+    char amount[MONEY_BYTES], interval[MONEY_INTERVAL_BYTES];
     struct cell cell = {.kind = CELL_AMOUNT};
     if (b)
         cell = view_cost(doc, b);
+    if (is_assumed(b) && !bill_is_bound(b)) {
+        bill_amount(b, amount, interval);
+        cell.text = doc_text(doc, "%s", interval);
+    }
     cell.sub = NULL;
     return cell;
 }
@@ -124,7 +136,7 @@ static const char *memory_words(struct doc *doc, const struct quote *quote, cons
 static const char *price_words(struct doc *doc, const struct answer *answer)
 {
     const char *first = NULL, *last = NULL;
-    bool spot = false, bound = false, estimated = false;
+    bool spot = false, bound = false, estimated = false, assumed = false;
     for (size_t i = 0; i < answer->count; i++) {
         const struct bill *both[] = {answer->rows[i].demand, answer->rows[i].spot};
         spot |= both[1] && !bill_is_bound(both[1]);
@@ -132,6 +144,7 @@ static const char *price_words(struct doc *doc, const struct answer *answer)
         for (int k = 0; k < 2; k++) {
             const char *date = both[k] ? both[k]->price_date : NULL;
             estimated |= both[k] && both[k]->price_estimated.v;
+            assumed |= is_assumed(both[k]);
             if (!date || both[k]->price_own.v || is_bought(both[k]))
                 continue;
             first = !first || strcmp(date, first) < 0 ? date : first;
@@ -140,13 +153,14 @@ static const char *price_words(struct doc *doc, const struct answer *answer)
     }
     if (!first)
         return "yours; without tax";
-    return doc_text(doc, "USD without tax, seen %s%.10s%s%.10s%s%s",
-                    strcmp(first, last) ? "from " : "on ", first, strcmp(first, last) ? " to " : "",
-                    strcmp(first, last) ? last : "",
-                    spot    ? "; spot with interruptions"
-                    : bound ? "; ≥ spot without interruptions: how many is unknown"
-                            : "",
-                    estimated ? "; ~ nobody published it" : "");
+    return doc_text(
+        doc, "USD without tax, seen %s%.10s%s%.10s%s%s%s", strcmp(first, last) ? "from " : "on ",
+        first, strcmp(first, last) ? " to " : "", strcmp(first, last) ? last : "",
+        spot    ? "; spot with interruptions"
+        : bound ? "; ≥ spot without interruptions: how many is unknown"
+                : "",
+        estimated ? "; ~ nobody published it" : "",
+        assumed ? "; ranges: by the second to by started hours, the rule is unknown" : "");
 }
 
 static const char *hidden_words(struct doc *doc, const struct quote *quote,

@@ -293,7 +293,7 @@ TEST(apart_and_notes)
     assert_true(says(w->apart.items[0].reasons.items, 1, "no memory") ||
                 says(w->apart.items[1].reasons.items, 1, "no memory"));
     const struct compare_row *d = row_of(&c, "D");
-    assert_true(says(d->notes.items, d->notes.count, "this one is noisy: others used the CPU"));
+    assert_true(says(d->notes.items, d->notes.count, "it is noisy: others used the CPU"));
     // The base is the clean one of the two rows that are called A, and they are told apart.
     size_t named_a = 0;
     for (size_t i = 0; i < w->rows.count; i++) {

@@ -20,27 +20,28 @@ static struct bill bill(const char *offer, int cents, double time_s, int place)
 
 TEST(bills)
 {
-    static char certainty[] = "estimated ±20 %";
+    static char certainty[] = "estimated ±20 %", trial[] = "trial"; // as standing_judge() says
     struct bill measured[] = {bill("a/spot", 10, 100, 1), bill("a/cheap", 50, 100, 3),
                               bill("a/near", 55, 99.5, 4), bill("a/fast", 90, 50, 5),
-                              bill("a/doubt", 20, 10, 6)};
+                              bill("a/assumed", 20, 200, 6), bill("a/wrong", 20, 10, 8)};
     struct bill estimates[] = {bill("b/first", 40, 80, 2), bill("b/wide", 45, 30, 7)};
     measured[0].spot.lower_bound = some_bool(true);
+    measured[0].standing = trial;
     measured[1].high = USD(60);
-    measured[4].price_impossible = some_bool(true);
+    measured[5].price_impossible = some_bool(true);
     for (size_t i = 0; i < 2; i++) {
         estimates[i].certainty = certainty;
         estimates[i].high_s = some_real(estimates[i].time_s.v * 2);
     }
-    struct quote quote = {.bills = {measured, 5, true}, .estimates = {estimates, 2, true}};
+    struct quote quote = {.bills = {measured, 6, true}, .estimates = {estimates, 2, true}};
     struct verdict_quote q = verdict_of_quote(&quote);
     const struct verdict *cost = &q.with_run[VERDICT_COST];
     assert_ptr_equal(q.cheapest, &measured[1]);
     assert_ptr_equal(q.fastest, &measured[3]);
     assert_ptr_equal(cost->bound.bill, &measured[0]);
-    assert_int_equal(cost->of, 3);
+    assert_int_equal(cost->of, 4);
     assert_int_equal(cost->bounds, 1);
-    assert_int_equal(cost->doubtful, 1); // lower, and not to be believed
+    assert_int_equal(cost->doubtful, 1); // lower, and ranked behind it, as under an assumed rule
     assert_int_equal(cost->nears, 1);
     assert_int_equal(cost->equals, 0);
     assert_ptr_equal(q.guess, &estimates[0]);

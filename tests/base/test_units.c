@@ -21,6 +21,7 @@ TEST(sizes_as_people_write_them)
         {"1.5 GB", true, 1500000000},
         {"100GB", true, 100000000000},
         {"2T", true, 2199023255552},
+        {"4Gi", true, INT64_C(4) << 30}, // as Kubernetes writes it
         {"8388607TiB", true, INT64_C(8388607) << 40},
         {"8388608TiB", false, 0}, // 2^63
         {"99999999999999999999", false, 0},

@@ -39,7 +39,7 @@ def pod_of(job):
 
 # ---- the CronJob
 manifests = []
-p = fare("30 6 * * mon-fri", "--limit", "90m", "--container", "me/it:1", "--cpu", "500m", "--memory", "4Gi", "--name", "nightly", "--time-zone",
+p = fare("30 6 * * mon-fri", "--limit", "90m", "--container", "me/it:1", "--cpu", "500m", "--memory", "4GiB", "--name", "nightly", "--time-zone",
          "Europe/Berlin", command=NASTY)
 manifests.append(p.job)
 spec = p.job.get("spec", {})
@@ -51,7 +51,7 @@ box = pod["containers"][0]
 report("it is started again if it fails, and ended at the limit", pod["restartPolicy"] == "OnFailure" and job["backoffLimit"] > 0 and
        job["activeDeadlineSeconds"] == 5400, job)
 report("the container has its image and asks for what was said", box["image"] == "me/it:1" and box["resources"] ==
-       {"requests": {"cpu": "500m", "memory": "4Gi"}, "limits": {"memory": "4Gi"}}, box)
+       {"requests": {"cpu": "500m", "memory": "4096Mi"}, "limits": {"memory": "4096Mi"}}, box)
 # Kubernetes turns "$$" into "$" before it starts the container, and replaces $(NAME).
 report("every byte of the words arrives", [a.replace("$$", "$") for a in box["args"]] == NASTY and
        all("$(" not in a.replace("$$", "") for a in box["args"]), box["args"])
