@@ -9,10 +9,6 @@
 #include "base/money.h"
 #include "base/units.h"
 
-#define NO_PRICE                                                                                   \
-    "No offer is recommended: each price is less than the electricity of its GPUs costs, so it "   \
-    "must be wrong."
-
 const char verdict_heading[] = "Cheapest and fastest machines to rent";
 const char verdict_from_cpu[] = "≥ a lower bound, so none is called cheapest: a CPU does not show "
                                 "what a GPU waits for.";
@@ -191,7 +187,9 @@ static void say_nobody(const struct quote *quote, const struct verdict_quote *q,
     size_t count = count_possible(quote, !q->leader, &only), found = 0;
     bool seen[BOUNDS] = {false};
     if (count == 0) {
-        buf_adds(out, q->leader ? "" : NO_PRICE);
+        if (!q->leader)
+            buf_printf(out, "No offer is recommended, as each price is doubtful; the first: %s.",
+                       quote_at(quote, 0)->price_doubt);
         return;
     }
     if (quote->bills.count == 0)
@@ -248,8 +246,9 @@ static void add_bill_ties(const struct quote *quote, const struct verdict *v, st
         buf_printf(out, " %s%s (≥) may be cheaper.", at_least(quote, "At least "),
                    units_count((int64_t)v->bounds, "lower bound").s);
     if (v->doubtful > 0)
-        buf_printf(out, " %s not count: the rule is assumed.",
-                   v->doubtful == 1 ? "One lower bill does" : "Some lower bills do");
+        buf_printf(out, " %s not count: %s rule is assumed, or more is owed.",
+                   v->doubtful == 1 ? "One lower bill does" : "Some lower bills do",
+                   v->doubtful == 1 ? "its" : "the");
 }
 
 // How old the prices are of which the answer is made, if none is current.

@@ -80,6 +80,7 @@ struct cell view_price(struct doc *doc, const struct bill *b)
     if (is_assumed(b) && !bill_is_bound(b)) {
         bill_amount(b, amount, interval);
         cell.text = doc_text(doc, "%s", interval);
+        cell.local.known = false;
     }
     cell.sub = NULL;
     return cell;
@@ -163,6 +164,19 @@ static const char *price_words(struct doc *doc, const struct answer *answer)
         assumed ? "; ranges: by the second to by started hours, the rule is unknown" : "");
 }
 
+// The exchange rates of the amounts shown; rows of one day differ only in how many they use.
+static const char *exchange_words(const struct answer *answer)
+{
+    const char *most = NULL;
+    for (size_t i = 0; i < answer->count; i++) {
+        const struct bill *both[] = {answer->rows[i].demand, answer->rows[i].spot};
+        for (int k = 0; k < 2; k++)
+            if (both[k] && both[k]->exchange && (!most || strlen(both[k]->exchange) > strlen(most)))
+                most = both[k]->exchange;
+    }
+    return most;
+}
+
 static const char *hidden_words(struct doc *doc, const struct quote *quote,
                                 const struct answer *answer)
 {
@@ -222,6 +236,7 @@ void view_answer(struct doc *doc, const struct quote *quote, const struct run *r
         add_rows(doc, &answer);
         doc_fact(doc, "Memory", memory_words(doc, quote, run, &answer));
         doc_fact(doc, "Prices", price_words(doc, &answer));
+        doc_fact(doc, "Exchange", exchange_words(&answer));
         doc_fact(doc, "Not shown", hidden_words(doc, quote, &answer));
         doc_fact(doc, "Next", next_words(doc, &answer, command));
     } else if (!doc->failed) {

@@ -172,7 +172,7 @@ static void add_row(struct doc *doc, const struct bill_rows *of, const struct co
     doc_cell(doc, COLUMN("offer", .least = 26), (struct cell){CELL_OFFER, .text = b->offer});
     doc_cell(doc, COLUMN("", .joined = "", .priority = of->training ? 0 : 11),
              cell_text(of->training ? of->quote->workload : ""));
-    doc_cell(doc, COLUMN("certainty", .least = 8, .joined = ""), basis_cell(b, common));
+    doc_cell(doc, COLUMN("certainty", .joined = "", .priority = 1), basis_cell(b, common));
     doc_cell(doc, COLUMN("GPUs", .joined = "", .priority = common->scaled ? 0 : 5),
              gpu_cell(doc, b));
     doc_cell(doc, COLUMN("with", .joined = "with ", .least = 7, .priority = 7),

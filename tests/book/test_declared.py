@@ -44,7 +44,9 @@ after = max(b["place"] for b in q["bills"] if not b.get("price_doubt"))
 report("for 10 days it is a lower bound, and comes last", len(floors) == 2 and all(b["price_is"] == "floor" and b["lower_bound"] and b["place"] > after
        and "lowest bid" in b["price_doubt"] for b in floors), [(b["offer"], b["place"], after) for b in floors])
 text = flat(fare("quote", "--time", "10d", "--gpu", "h100", "--gpus", "8", "--date", "2026-11-18", "--provider", "mithril"))
-report("its bill has a ≥", re.search(r"≥1928\.00#", text), text)  # 241 started hours of 8 USD
+report("none is recommended, with the reason", "No offer is recommended, as each price is doubtful; the first: " in text and "lowest bid" in text, text)
+text = flat(fare("quote", "--time", "10d", "--gpu", "h100", "--gpus", "8", "--date", "2026-11-18", "--provider", "mithril", "--all"))
+report("its bill has a ≥", re.search(r"≥1928\.00\b", text), text)  # 241 started hours of 8 USD
 listed = [(o["offer"], "price_doubt" in o) for o in json.loads(fare("prices", "--gpu", "h100", "--date", "2026-11-18", "--json", "-n", "9999"))["offers"]]
 report("fare prices lists it, among the doubtful ones at the end", ("mithril/h100-80gb.sxm.8x@us-central2-a", True) in listed
        and [d for _, d in listed] == sorted(d for _, d in listed), listed)

@@ -76,7 +76,10 @@ quote = json.loads(fare("quote", *ASK, "--provider", "acme", "--json"))
 report("two trainings, apart", ({b["offer"] for b in quote["bills"]}, {b["offer"] for b in quote["others"]}) ==
        ({"acme/one@here", "acme/slow@here"}, {"acme/slow@here", "acme/other@here"}), quote)
 
-text = fare("quote", *ASK, "--provider", "acme", "--measured")
+short = fare("quote", *ASK, "--provider", "acme", "--measured")
+report("under an assumed rule a row is a range, up to started hours: 0.10 to 3.60, 0.20 to 0.36", rows(short, r"^L4 +acme/one +1 min 40 s +0\.1-3\.6$") and
+       rows(short, r"^M60 +acme/slow +33 min 20 s +0\.20-0\.36$") and "ranges: by the second to by started hours" in " ".join(short.split()), short)
+text = fare("quote", *ASK, "--provider", "acme", "--measured", "--all")
 first, _, second = text.partition("Other trainings of cifar, not comparable with the one above\n")
 report("the title says which training", first.startswith("cifar, the whole training (fare, 2026, cifar10, 50,000 samples)\n"), text)
 report("a row of it: time and cost, and that its rule is assumed", rows(first, r"^acme/one@here +rule assumed +(1×L4 +)?1 min 40 s +0\.10\b") and
@@ -84,14 +87,14 @@ report("a row of it: time and cost, and that its rule is assumed", rows(first, r
 report("others: their label", rows(second, r"^pytorch, 2024, drawn shapes \(generated\), 100 samples:$"), second)
 report("others: their rows", rows(second, r"^acme/slow@here +rule assumed +(1×M60 +)?50\.0 s +0\.005\b") and
        rows(second, r"^acme/other@here +rule assumed +(1×P6000 +)?40\.0 s +0\.004\b"), second)
-report("others are not the cheapest", "Cheapest offer: acme/slow@here, 0.20 USD" in first and "0.005" not in first and
+report("others are not the cheapest", "Cheapest: acme/slow, 0.20 USD (0.20-0.36)" in first and "0.005" not in first and
        "0.004" not in first, first)
 report("no start-up, no word of it", "start-up" not in text, text)
 
-text = fare("quote", *ASK, "--provider", "bolt")
+text = fare("quote", *ASK, "--provider", "bolt", "--all")
 report("a table says how long start-up is", "The times include start-up (1 min 00 s): --offer" in text and
        rows(text, r"^bolt/slow@here .*34 min 20 s +(1 min 00 s +)?0\.206\b"), text)
-report("with and without", "start-up (up to 1 min 00 s)" in fare("quote", *ASK, "--gpu", "m60"))
+report("with and without", "start-up (up to 1 min 00 s)" in fare("quote", *ASK, "--gpu", "m60", "--all"))
 
 # 2060 s at 0.36 an hour: 0.206; a started hour: 0.36.
 text = fare("quote", *ASK, "--offer", "bolt/slow")
