@@ -227,24 +227,18 @@ static void say_nobody(const struct quote *quote, const struct verdict_quote *q,
 
 // ---- quotes
 
-// Only the cheapest estimates have a bill: there may be more of what is counted.
-static const char *at_least(const struct quote *quote, const char *words)
-{
-    bool all = !quote->estimated.known || quote->estimated.v <= (int64_t)quote->estimates.count;
-    return all ? "" : words;
-}
-
-static void add_bill_ties(const struct quote *quote, const struct verdict *v, struct buf *out)
+// How many estimates have a bill differs from place to place, so they are not counted.
+static void add_bill_ties(const struct verdict *v, bool counted, struct buf *out)
 {
     if (v->equals > 0)
         buf_printf(out, " %s the same.",
                    v->equals == 1 ? "One other costs" : short_text("%zu others cost", v->equals).s);
     if (v->nears > 0)
-        buf_printf(out, " %s%s may cost as little.", at_least(quote, "At least "),
-                   units_count((int64_t)v->nears, "other").s);
+        buf_printf(out, " %s may cost as little.",
+                   counted ? units_count((int64_t)v->nears, "other").s : "Others");
     if (v->bounds > 0)
-        buf_printf(out, " %s%s (≥) may be cheaper.", at_least(quote, "At least "),
-                   units_count((int64_t)v->bounds, "lower bound").s);
+        buf_printf(out, " %s (≥) may be cheaper.",
+                   counted ? units_count((int64_t)v->bounds, "lower bound").s : "Lower bounds");
     if (v->doubtful > 0)
         buf_printf(out, " %s not count: %s rule is assumed, or more is owed.",
                    v->doubtful == 1 ? "One lower bill does" : "Some lower bills do",
@@ -284,7 +278,7 @@ void verdict_say_bills(const struct quote *quote, struct buf *out)
     else if (q.soonest == q.cheapest && q.soonest != q.leader)
         buf_adds(out, ", the fastest too");
     buf_adds(out, ".");
-    add_bill_ties(quote, cost, out);
+    add_bill_ties(cost, !q.guess, out);
     add_generation(quote, out);
 }
 

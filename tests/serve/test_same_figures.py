@@ -95,8 +95,9 @@ try:
         title = re.search(rf"<h2>{training}: \$([\d.]+) in ", page)
         report(f"{training}: the plot's title begins with the cheapest", title and abs(float(title.group(1)) / float(first["total"]) - 1) < 0.01,
                (title and title.group(0), first["total"]))
-        said = quote["advice"][0]
-        report(f"{training}: the advice names it", said.startswith(f"Cheapest offer: {first['offer']}, "), said)
+        said, lead = quote["advice"][0], min((b for b in quote["bills"] + quote["estimates"] if b["offer"] in wanted.values()), key=lambda b: b["place"])
+        report(f"{training}: the advice names it", said.startswith(f"Cheapest{' by estimate' if 'certainty' in lead else ''}: {lead['short_name']}, ")
+               and first["short_name"] in said, said)
         run = next(r["id"] for r in RUNS if r["workload"] == training and r["framework"] == "fare")
         here = ("--ledger", LEDGER, "--book", "-")
         places = {"the terminal": fare("quote", training, *here), "the quote's page": plain(page),
@@ -105,8 +106,9 @@ try:
                   "a report in Markdown": fare("report", "--workload", training, *here, "--format", "md").replace("\\", ""),
                   "a report in JSON": " ".join(json.loads(fare("report", "--workload", training, *here, "--json"))["verdict"]),
                   "the site": plain((HERE / f"site/compare/{training}.html").read_text()) if training == "gpt2" else said}
-        apart = [name for name, text in places.items() if said not in re.sub(r"\s+", " ", text.replace("\u2060", ""))]
-        report(f"{training}: all say it in the same words", not apart, (apart, said))
+        flat = {name: re.sub(r"\s+", " ", text.replace("\u2060", "")).replace("'", "") for name, text in places.items()}  # a page has commands in <code>
+        apart = [name for name, text in flat.items() if said.replace("'", "") not in text]
+        report(f"{training}: all say it in the same words", not apart, (apart, said, [places[a][:600] for a in apart]))
         lower = [b for b in quote["bills"] if float(b["total"]) < float(first["total"]) and not bound(b)]  # a bound has its ≥
         rows = {plain(offer): chips for offer, chips in re.findall(r'<tr><td class="long">(.*?)<span class="id">(.*?)</td>', page, re.S)}
         unmarked = [b["offer"] for b in lower if b["offer"] in rows
@@ -114,8 +116,8 @@ try:
         report(f"{training}: a lower bill behind it says why", not unmarked, unmarked)
         report(f"{training}: of published runs fare's own gives the times", first["framework"] == "fare", first["framework"])
         one = plain(ask(f"/runs/{run}"))
-        report(f"{training}: the run's page names it", f"Cheapest offer: {first['offer']}, " in re.sub(r"\s+", " ", one.replace("\u2060", "")),
-               one[:1500])
+        report(f"{training}: the run's page names it", said.replace("'", "") in re.sub(r"\s+", " ", one.replace("\u2060", "")).replace("'", ""),
+               (said, re.findall("(?:Cheapest|cheapest)[^.]*[.][^.]*", one)[:4]))
 
     # ---- a comparison
     said = json.loads(fare("compare", "--workload", "cifar", "--ledger", LEDGER, "--json"))["workloads"][0]["sentences"]
