@@ -115,9 +115,9 @@ try:
                     and not re.search("rule assumed|bill incomplete|price doubtful", rows[b["offer"]])]
         report(f"{training}: a lower bill behind it says why", not unmarked, unmarked)
         report(f"{training}: of published runs fare's own gives the times", first["framework"] == "fare", first["framework"])
-        one = plain(ask(f"/runs/{run}"))
+        one = re.sub(r", from another run \([^)]*\)", "", plain(ask(f"/runs/{run}")))  # which a quote of the run says
         report(f"{training}: the run's page names it", said.replace("'", "") in re.sub(r"\s+", " ", one.replace("\u2060", "")).replace("'", ""),
-               (said, re.findall("(?:Cheapest|cheapest)[^.]*[.][^.]*", one)[:4]))
+               (said, one[one.find("Cheapest by"):][:600]))
 
     # ---- a comparison
     said = json.loads(fare("compare", "--workload", "cifar", "--ledger", LEDGER, "--json"))["workloads"][0]["sentences"]
