@@ -21,7 +21,8 @@ static const char *const levels[] = {"problem", "warning", "note"};
 static size_t level_of(const struct machine_finding *one)
 {
     size_t level = PROBLEM;
-    while (level < NOTE && strcmp(levels[level], one->level) != 0)
+    while (level < NOTE &&
+           (!one->level || strcmp(levels[level], one->level) != 0)) // as in records of others
         level++;
     return level;
 }

@@ -113,7 +113,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     check(&readings[0], &readings[1]);
     for (int i = 0; i < TRIED; i++) {
-        tried[i]->close(states[i]);
+        if (tried[i]->close)
+            tried[i]->close(states[i]);
         free(states[i]);
     }
     tasks_free(place.tasks);

@@ -24,17 +24,15 @@ def fare(*args):
 
 run = fare("--max-time", "4s", "--no-cloud", "--", sys.executable, str(HERE / "train.py"))
 text = run.stderr
-rows = re.findall(r"(?m)^  (\w+/\S+)", text)
-certain = re.findall(r"(?m)[\d.][*†#]* .*(lower bound|rough ×[\d.]+)$", text)
-tap.report("at least 20 offers with time, USD and certainty", run.returncode == 0 and len(rows) >= 20 and len(certain) == len(rows)
-           and "lower bound" in certain, text)
-example = re.search(r"rent that machine for a minute and run the same command there, for example (\S+)\.", " ".join(text.split()))
-tap.report("the one to rent for a minute, and none is called cheapest", "none is called cheapest" in text and example
-           and re.search(rf"(?m)^  {re.escape(example[1])}\s+≥ .*lower bound$", text), text)
+row = re.compile(r"(?m)^[\w-]+ +(\w+/\S+) +≥ (?:\d+ h )?\d+ (?:min|s).*? (≥[\d.]+)(?: +(?:-|≥[\d.]+))?$")
+rows = row.findall(text)
+tap.report("up to five machines with time and USD, all lower bounds", run.returncode == 0 and 3 <= len(rows) <= 5, text)
+tap.report("none is called cheapest, and it says what would tell", "No offer is called cheapest" in " ".join(text.split())
+           and "a run on a CPU does not tell the time on a GPU (running it there for a minute does)" in " ".join(text.split()), text)
 tap.report("in 80 columns", all(len(line) <= 80 for line in text.splitlines() if not line.startswith("fare: ")), text)
-quote = json.loads(fare("quote", "last", "--json").stdout)
+quote = json.loads(fare("quote", "last", "--all", "--json").stdout)
 tap.report("a quote has all of them", len(quote["estimates"]) > 500 and {b["basis"] for b in quote["estimates"]} <= {"rough", "bound"}
            and quote["estimated"] == len(quote["estimates"]), quote.keys())
-offers = [b["offer"] for b in quote["estimates"]]
-tap.report("the cheapest are those of the quote", len(rows) >= 20 and rows[0] == offers[0].split()[0], (rows[:2], offers[:2]))
+names = {b["short_name"]: float(b["total"]) for b in quote["estimates"] if b.get("kind") == "on-demand"}
+tap.report("they are the quote's, with its amounts", all(name.endswith("…") or abs(names[name] / float(usd[1:]) - 1) < 0.01 for name, usd in rows), rows)
 tap.done()

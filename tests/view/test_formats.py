@@ -104,7 +104,7 @@ report("openmetrics: the cost of a machine", len(cost) == 1 and abs(cost[0] - CO
 args = ("published-2018-tweets-leadergpu-2-p100-one-used", "--date", "2018-02-15", "--ledger", LEDGER)
 rows = list(csv.DictReader(io.StringIO(good("focus is written", "report", *args, "--format", "focus"))))
 quote = json.loads(fare("quote", *args, "--json").stdout)
-cheapest = next(b for b in quote["bills"] if not b.get("spot", {}).get("lower_bound"))
+cheapest = next(b for b in quote["bills"] if "standing" not in b)
 report("focus: the rows add up to the cheapest bill of fare quote",
        rows and abs(sum(float(r["BilledCost"]) for r in rows) - float(cheapest["total"])) < 1e-9, rows)
 
@@ -200,7 +200,7 @@ report("a run: the page says whose time it is", any(t[1:].startswith(f": another
 
 page, quote, bills = money_of(OWN)
 report("a run of other data on what nobody rents out: no bill", bills == [{}, {}], bills)
-report("a run without a bill: others' machines are named by estimate only", all("By estimate, " in s and "rough ×" in s for s in page["verdict"]
+report("a run without a bill: others' machines are named by estimate only", all("Cheapest by estimate: " in s and " with a run" not in s and " ×" in s for s in page["verdict"]
        if "acme" in s), page["verdict"])
 page = json.loads(fare("report", OWN, "--ledger", HERE / "money.db", "--measured", "--json").stdout)
 report("a run without a bill: nobody else's machine is named", not any("acme" in s for s in page["verdict"]), page["verdict"])
@@ -239,25 +239,26 @@ def answer(*arguments):
 
 # Within 1500 s the T4's 2000 s are too long, and 1000 s on the H100 are not; that one run took 100 s promises nothing.
 got = answer("--workload", "cifar", "--deadline", "1500s")
-report("a deadline: the cheapest that is done", got == "Within 25 min 00 s the cheapest is acme/one@here, 0.010 USD (0.001-0.010) "
+report("a deadline: the cheapest that is done", got == "Within 25 min 00 s the cheapest is acme/one, 0.010 USD (0.001-0.036) "
        "in 16 min 40 s (even at the end of its interval).", got)
 got = answer("--workload", "cifar", "--deadline", "500s")
-# The machines with a run are late; an estimate may be in time, and is called no more than that.
-may = re.fullmatch(r"Within 8 min 20 s none of them is sure to finish; the cheapest that may is (\S+), [\d.]+ USD \([\d.]+-[\d.]+\) in (\d) min "
-                   r"(\d\d) s, rough ×[\d.]+(, at a price \d+ days old)?\.", got)
+# The machines with a run are late; a lower bound may be in time, and is called no more than that. Prices of acme are of today, all
+# others older, so that no other bill is named.
+may = re.fullmatch(r"Within 8 min 20 s none of them is sure to finish; the fastest is acme/one, 0\.010 USD \(0\.001-0\.036\) in 16 min 40 s; "
+                   r"may be in time: (\S+), ≥[\d.]+ USD .*in at least (\d) min (\d\d) s ×[\d.]+, .*\(its interruptions are unknown\)\.", got)
 report("a deadline that one of two runs kept", may and not may[1].startswith("acme/") and 60 * int(may[2]) + int(may[3]) <= 500, got)
 got = answer(SLOW, "--deadline", "5m")  # not the 9 min on a P100 of 2017, which is another training
 report("a deadline that nothing keeps: the fastest", got == "Within 5 min 00 s none of them finishes; the fastest is "
-       "acme/one@here, 0.01 USD in 16 min 40 s.", got)
+       "acme/one, 0.010 USD (0.010-0.036) in 16 min 40 s.", got)
 got = answer(ALONE, "--deadline", "1m", "--measured")
 report("a deadline without offers", got == "Within 1 min 00 s no offer in the book is known to finish; on the machine measured "
        "(box with NVIDIA GeForce GTX 1080 Ti) it takes 5 min 00 s.", got)
 got = answer(ALONE, "--deadline", "1h")
-report("a deadline: the cheapest by estimate", got.startswith("Within 1 h 00 min the cheapest is acme/slow@here, ") and
-       re.search(r", rough ×[\d.]+: in time even if it takes [\d.]+ times as long\.$", got), got)
+report("a deadline: the cheapest by estimate", got.startswith("Within 1 h 00 min the cheapest is acme/slow, ") and
+       re.search(r" ×[\d.]+: in time even if it takes [\d.]+ times as long\.$", got), got)
 # The run's own machine has a price and is late; the estimates in the tables below answer.
 got = answer(PAID, "--deadline", "40m")
-report("a deadline that only estimates keep", got.startswith("Within 40 min 00 s ") and re.search(r", rough ×[\d.]+", got)
+report("a deadline that only estimates keep", got.startswith("Within 40 min 00 s ") and re.search(r" ×[\d.]+: in time even", got)
        and "none of them finishes" not in got, got)
 got = answer(ALONE, "--deadline", "1h", "--measured")
 report("a deadline that the machine measured keeps", got == "Within 1 h 00 min no offer in the book is known to finish, but "

@@ -368,9 +368,10 @@ same("buy: months", [x for x, _ in lines[0]], [0, 36], panel.x)
 same("buy: what the own machine has cost", [y for _, y in lines[0]], [300, 300 + 36 * 24], panel.y)
 report("buy: what p2.xlarge on spot has cost", any(near(line[1][1], 36 * 40, panel.y) for line in lines[1:]), lines)
 paid = [panel.x.value(float(e.get("x1"))) for e in panel.elements if "rf" in drawing.classes(e)]
-# The cheapest that is no lower bound is Google's K80 at $0.4975 an hour, which took 13,392 s where p2.xlarge took 13,032. Of 200
-# hours the first 180, a quarter of the month, cost that, the others 80 % of it (sustained use).
-month = 0.4975 * (180 + 20 * 0.8) * 13392 / 13032
+# The cheapest that is no lower bound, at a price of at most 30 days, is Google's n1-standard-4 with a K80 at $0.64 an hour (n1-standard-1's is
+# 106 days old), which took 13,392 s where p2.xlarge took 13,032. Of 200 hours the first 180, a quarter of the month, cost that, the
+# others 80 % of it (sustained use).
+month = 0.64 * (180 + 20 * 0.8) * 13392 / 13032
 same("buy: it has paid where the lines cross", paid, [300 / (month - 24)], panel.x)
 report("buy: and says after how many months", any(t.text == f"break-even after {300 / (month - 24):.1f} months"
                                                   for t in panel.texts), [t.text for t in panel.texts])

@@ -145,19 +145,20 @@ for arguments in (("published-2018-tweets-aws-p3-2xlarge", "--date", "2018-02-15
     text = " ".join(said)
     report(f"{arguments[0]}: in the words of fare quote", len(said) > 1 and said[1:] == quote["advice"][:len(said) - 1], (said, quote["advice"]))
     bills, estimates = quote["bills"], quote.get("estimates", [])
-    cheapest = next(b for b in bills if not bound(b))
-    report(f"{arguments[0]}: the cheapest with a run", f"Cheapest offer: {cheapest['offer']}, " in text, text)
-    least = min(b["time_s"] for b in bills)
-    alike = [cheapest] + [b for b in bills if b["time_s"] * 0.99 <= least and f"fastest: {b['offer']}, " in text]
-    report(f"{arguments[0]}: the fastest with a run", alike[-1]["time_s"] * 0.99 <= least, text)
-    first = [e for e in estimates if not bound(e)][:1]
+    cheapest = next(b for b in bills if not bound(b) and "standing" not in b)
+    first = [e for e in estimates if not bound(e) and "standing" not in e][:1]
     first = [e for e in first if e["place"] < cheapest["place"]]
-    report(f"{arguments[0]}: a cheaper estimate is named as one", ("By estimate, the cheapest offer is " in text) == bool(first) and
-           all(f"offer is {e['offer']}, " in text for e in first), text)
-    lower = sum(float(b["total"]) < float(cheapest["total"]) and not bound(b) for b in bills)
-    report(f"{arguments[0]}: lower figures further down are explained", (f" {lower} lower bill" in text) == (lower > 0), (lower, text))
-    bounds = sum(float(b["total"]) <= float(cheapest.get("high", cheapest["total"])) and bool(bound(b)) for b in bills)
-    report(f"{arguments[0]}: so are lower bounds", (f" {bounds} lower bound" in text or bounds == 1 and "; may be cheaper: " in text) == (bounds > 0), (bounds, text))
+    report(f"{arguments[0]}: a cheaper estimate is named as one", ("Cheapest by estimate: " in text) == bool(first) and
+           all(f"Cheapest by estimate: {e['short_name']}, " in text for e in first), text)
+    report(f"{arguments[0]}: the cheapest with a run", f"{'with a run' if first else 'Cheapest'}: {cheapest['short_name']}, " in text, text)
+    least = min(b["time_s"] for b in bills if not bound(b) and "standing" not in b)
+    alike = [cheapest] + [b for b in bills if b["time_s"] * 0.99 <= least and f"fastest: {b['short_name']}, " in text]
+    report(f"{arguments[0]}: the fastest with a run", alike[-1]["time_s"] * 0.99 <= least, text)
+    lower = sum(float(b["total"]) < float(cheapest["total"]) and not bound(b) and "standing" not in b for b in bills)
+    report(f"{arguments[0]}: lower figures further down are explained", ("its rule is assumed, or more is owed" in text or
+                                                                       "the rule is assumed, or more is owed" in text or bool(first)) == (lower > 0 or bool(first)), (lower, text))
+    bounds = sum(float(b["total"]) <= float(cheapest.get("high", cheapest["total"])) and bool(bound(b)) and b.get("standing") == "trial" for b in bills)
+    report(f"{arguments[0]}: so are lower bounds", f"ower bound{'' if bounds == 1 else 's'} (≥) may be cheaper" in text or not bounds and not first, (bounds, text))
 
 for run, words in (("published-2017-inception-gtx-1080-ti", "only its speed relative to others is known."),
                    ("published-2015-l1-k40", "One calculation of l1 on bare metal with a K40 takes 39.58 ms;")):
