@@ -26,8 +26,13 @@ static const struct recipe see_gradients = {.optimizer = OPTIMIZER_ADAM,
                                             .stages = {{.rate = 0}},
                                             .stage_count = 1};
 
+enum { SUBJECTS = 3 };
+
 struct pair {
-    struct engine_program *subject, *ref;
+    union { // the first; and (optional) others that must do the same, with other options
+        struct engine_program *subject, *subjects[SUBJECTS];
+    };
+    struct engine_program *ref;
     int64_t batch, room;      // room: numbers of one sample of the input
     int time, classes, units; // units: of the last layer
     int each;                 // labels of a sample
@@ -95,9 +100,18 @@ static inline void pair_init(struct pair *pair, const struct net *net, const str
     pair->labels = some(batch * pair->each, sizeof *pair->labels);
 }
 
+// One more program beside the same of the reference: subjects[which], 1 first.
+static inline void pair_add(struct pair *pair, int which, const struct net *net,
+                            const struct recipe *recipe_, const struct engine_options *options)
+{
+    struct recipe recipe = with_batch(recipe_, pair->batch);
+    pair->subjects[which] = subject_program(net, &recipe, options);
+}
+
 static inline void pair_release(struct pair *pair)
 {
-    SUBJECT.release(pair->subject);
+    for (int s = 0; s < SUBJECTS && pair->subjects[s]; s++)
+        SUBJECT.release(pair->subjects[s]);
     engine_ref.release(pair->ref);
     free(pair->image);
     free(pair->tokens);
@@ -196,62 +210,82 @@ struct gap { // the largest distance so far, and where it was
     bool together; // distances of whole tensors, not of their numbers
 };
 
-static inline void widen(struct gap *gap, double distance, const char *where)
+static inline void widen(struct gap *gap, double distance, const char *where, int subject)
 {
+    static const char *const whose[SUBJECTS] = {"", " of the second", " of the third"};
     if (!(distance <= gap->most)) { // also what is not a number
         gap->most = isnan(distance) ? HUGE_VAL : distance;
-        snprintf(gap->where, sizeof gap->where, "%s", where);
+        snprintf(gap->where, sizeof gap->where, "%s%s", where, whose[subject]);
     }
+}
+
+static inline void pair_tensor(struct pair *pair, int i, int s, const float *right, struct gap *gap)
+{
+    struct engine_tensor a, b;
+    int64_t count;
+    SUBJECT.tensor(pair->subjects[s], i, &a);
+    engine_ref.tensor(pair->ref, i, &b);
+    assert_string_equal(a.name, b.name);
+    assert_int_equal(a.role, b.role);
+    assert_int_equal(a.count, b.count);
+    if (!right)
+        return;
+    float *x = values_of(&SUBJECT, pair->subjects[s], i, &count);
+    widen(gap, gap->together ? apart_together(x, right, count) : apart(x, right, count), a.name, s);
+    free(x);
 }
 
 // All parameters; with `states` their first states as well.
 static inline void pair_tensors(struct pair *pair, bool states, struct gap *gap)
 {
-    assert_int_equal(SUBJECT.tensor_count(pair->subject), engine_ref.tensor_count(pair->ref));
     for (int i = 0; i < engine_ref.tensor_count(pair->ref); i++) {
-        struct engine_tensor a, b;
+        struct engine_tensor b;
         int64_t count;
-        SUBJECT.tensor(pair->subject, i, &a);
         engine_ref.tensor(pair->ref, i, &b);
-        assert_string_equal(a.name, b.name);
-        assert_int_equal(a.role, b.role);
-        assert_int_equal(a.count, b.count);
-        if (b.role == ENGINE_STATE && (!states || strstr(b.name, ".state1")))
-            continue;
-        float *x = values_of(&SUBJECT, pair->subject, i, &count);
-        float *y = values_of(&engine_ref, pair->ref, i, &count);
-        widen(gap, gap->together ? apart_together(x, y, count) : apart(x, y, count), a.name);
-        free(x);
-        free(y);
+        bool seen = b.role != ENGINE_STATE || (states && !strstr(b.name, ".state1"));
+        float *right = seen ? values_of(&engine_ref, pair->ref, i, &count) : NULL;
+        for (int s = 0; s < SUBJECTS && pair->subjects[s]; s++) {
+            assert_int_equal(SUBJECT.tensor_count(pair->subjects[s]),
+                             engine_ref.tensor_count(pair->ref));
+            pair_tensor(pair, i, s, right, gap);
+        }
+        free(right);
     }
 }
 
-// One step of both; the distance of what they said.
+// One step of all; the distance of what they said.
 static inline void pair_step(struct pair *pair, const struct engine_batch *batch, struct gap *gap)
 {
     struct err err = {0};
-    struct engine_score a = {0}, b = {0};
-    assert_ok(SUBJECT.step(pair->subject, batch, &a, &err), &err);
+    struct engine_score b = {0};
     assert_ok(engine_ref.step(pair->ref, batch, &b, &err), &err);
-    assert_int_equal(a.count, b.count);
-    widen(gap, fabs(a.loss - b.loss) / fmax(fabs(b.loss), 1e-30), "loss");
+    for (int s = 0; s < SUBJECTS && pair->subjects[s]; s++) {
+        struct engine_score a = {0};
+        assert_ok(SUBJECT.step(pair->subjects[s], batch, &a, &err), &err);
+        assert_int_equal(a.count, b.count);
+        widen(gap, fabs(a.loss - b.loss) / fmax(fabs(b.loss), 1e-30), "loss", s);
+    }
 }
 
-// Evaluation and prediction of both.
+// Evaluation and prediction of all.
 static inline void pair_evaluate(struct pair *pair, const struct engine_batch *batch,
                                  struct gap *gap)
 {
     struct err err = {0};
-    struct engine_score a = {0}, b = {0};
-    assert_ok(SUBJECT.evaluate(pair->subject, batch, &a, &err), &err);
+    struct engine_score b = {0};
+    float *y = unwritten(pair->batch * pair->units);
     assert_ok(engine_ref.evaluate(pair->ref, batch, &b, &err), &err);
-    assert_int_equal(a.count, b.count);
-    widen(gap, fabs(a.loss - b.loss) / fmax(fabs(b.loss), 1e-30), "evaluated loss");
-    float *x = unwritten(pair->batch * pair->units), *y = unwritten(pair->batch * pair->units);
-    assert_ok(SUBJECT.predict(pair->subject, batch, x, &err), &err);
     assert_ok(engine_ref.predict(pair->ref, batch, y, &err), &err);
-    widen(gap, apart(x, y, batch->count * pair->units), "prediction");
-    free(x);
+    for (int s = 0; s < SUBJECTS && pair->subjects[s]; s++) {
+        struct engine_score a = {0};
+        float *x = unwritten(pair->batch * pair->units);
+        assert_ok(SUBJECT.evaluate(pair->subjects[s], batch, &a, &err), &err);
+        assert_int_equal(a.count, b.count);
+        widen(gap, fabs(a.loss - b.loss) / fmax(fabs(b.loss), 1e-30), "evaluated loss", s);
+        assert_ok(SUBJECT.predict(pair->subjects[s], batch, x, &err), &err);
+        widen(gap, apart(x, y, batch->count * pair->units), "prediction", s);
+        free(x);
+    }
     free(y);
 }
 
