@@ -97,6 +97,16 @@ static void set_certainty(const struct estimated *e, struct bill *bill, struct e
     text_set(&bill->spread, spread, err);
 }
 
+// Nobody measured a part of a GPU, nor whether the program runs on another vendor's.
+static const char *untried_of(const struct candidate *c)
+{
+    const struct device *from = c->proof->device, *to = c->estimated->to.device;
+    if (c->estimated->estimate.part)
+        return BILL_UNTRIED_PART;
+    bool both = c->proof->gpus > 0 && from && to && c->estimated->to.gpus > 0;
+    return both && strcmp(from->vendor, to->vendor) != 0 ? BILL_UNTRIED_VENDOR : NULL;
+}
+
 // An offer that was asked for by name although the training would hardly run there.
 static void note_unfit(const struct quote_ask *ask, const struct estimated *e, struct bill *bill,
                        struct err *err)
@@ -194,6 +204,7 @@ int quote_add_bill(const struct quote_ask *ask, const struct candidate *c, const
         add_notes(c, &bill, err);
         if (c->estimated) {
             set_certainty(c->estimated, &bill, err);
+            text_set(&bill.untried, untried_of(c), err);
             note_unfit(ask, c->estimated, &bill, err);
         }
         rc = quote_spot(ask->market, &ask->wishes, &ask->spot, &c->offer, run, &time, &bill, err);
@@ -292,21 +303,28 @@ const char *quote_not_offered(const struct offer *offer, int day, char why[EVIDE
     return "retired";
 }
 
+static void ask_library(const struct run_library *p, struct support_ask *ask)
+{
+    static const char kernels[] = "CUDA "; // "CUDA 13.0"
+    const bool torch = strcmp(p->name, "torch") == 0;
+    if (torch || strcmp(p->name, "jax") == 0) {
+        ask->framework = torch ? "pytorch" : "jax";
+        ask->version = p->version;
+        if (p->kernels && strncmp(p->kernels, kernels, sizeof kernels - 1) == 0)
+            ask->cuda = p->kernels + sizeof kernels - 1;
+    }
+    if (strcmp(p->name, "CUDA") == 0)
+        ask->cuda = p->version;
+}
+
 // What the record tells of its framework; a command has it among its packages.
 static struct support_ask asked_of(const struct run *run)
 {
     struct support_ask ask = {.framework = run->framework};
-    const struct run_code *code = &run->code;
-    for (size_t i = 0; i < code->packages.count; i++) {
-        const struct run_library *p = &code->packages.items[i];
-        const bool torch = strcmp(p->name, "torch") == 0;
-        if (torch || strcmp(p->name, "jax") == 0) {
-            ask.framework = torch ? "pytorch" : "jax";
-            ask.version = p->version;
-        }
-        if (strcmp(p->name, "CUDA") == 0)
-            ask.cuda = p->version;
-    }
+    for (size_t i = 0; i < run->libraries.count; i++)
+        ask_library(&run->libraries.items[i], &ask);
+    for (size_t i = 0; i < run->code.packages.count; i++)
+        ask_library(&run->code.packages.items[i], &ask);
     return ask;
 }
 

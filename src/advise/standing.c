@@ -20,9 +20,9 @@ enum standing standing_of(const struct bill *bill)
     return STANDING_LEADS;
 }
 
-static bool is_estimate(const struct bill *bill)
+static bool is_untried(const struct bill *bill, const char *how)
 {
-    return bill->certainty != NULL;
+    return bill->untried && strcmp(bill->untried, how) == 0;
 }
 
 // All but the age of the price. `*why` is a constant or a text of the bill's.
@@ -35,10 +35,12 @@ static enum standing judge_bill(const struct bill *bill, const char **why)
     } rules[] = {
         {bill_price_doubtful(bill), STANDING_HIDDEN, bill->price_doubt},
         {bill->spot.never_ends.v, STANDING_HIDDEN, "it is interrupted too often to end"},
-        {is_estimate(bill) && bill->gpus.known && bill->gpus.v > 0 && bill->gpus.v < 1,
-         STANDING_HIDDEN, "a part of a GPU, on which nobody measured"},
+        {is_untried(bill, BILL_UNTRIED_PART), STANDING_HIDDEN,
+         "a part of a GPU, on which nobody measured"},
         {!bill->time_s.known, STANDING_HIDDEN, "its time is unknown"},
         {bill_time_is_bound(bill), STANDING_TRIAL, "its time is a lower bound"},
+        {is_untried(bill, BILL_UNTRIED_VENDOR), STANDING_TRIAL,
+         "its GPU is of another vendor than the run's: whether the program runs there is unknown"},
         {bill->gpu_memory && strcmp(bill->gpu_memory, "unsure") == 0, STANDING_TRIAL,
          "its GPU memory may not be enough"},
         {bill->gpu_memory != NULL, STANDING_TRIAL, "the GPU memory needed is unknown"},
@@ -55,19 +57,22 @@ static enum standing judge_bill(const struct bill *bill, const char **why)
     return STANDING_LEADS;
 }
 
-// The newest price of rows that could lead; INT64_MAX: none has an age.
-static int64_t newest_age(const struct bill *bills, size_t count, int64_t newest, const char **date)
+struct newest {
+    int64_t age; // days; INT64_MAX: no price has an age
+    const char *date;
+};
+
+// The newest price of rows that stand no worse.
+static void find_newest(const struct bill *bills, size_t count, enum standing worst,
+                        struct newest *newest)
 {
     const char *why;
     for (size_t i = 0; i < count; i++) {
         const struct bill *b = &bills[i];
-        if (!b->price_own.v && b->price_age_days.known && b->price_age_days.v < newest &&
-            judge_bill(b, &why) == STANDING_LEADS) {
-            newest = b->price_age_days.v;
-            *date = b->price_date;
-        }
+        if (!b->price_own.v && b->price_age_days.known && b->price_age_days.v < newest->age &&
+            judge_bill(b, &why) <= worst)
+            *newest = (struct newest){b->price_age_days.v, b->price_date};
     }
-    return newest;
 }
 
 static int set_standing(struct bill *bill, int64_t newest, struct err *err)
@@ -97,14 +102,15 @@ int standing_judge(struct quote *quote, struct err *err)
     } lists[LISTS] = {{quote->bills.items, quote->bills.count},
                       {quote->estimates.items, quote->estimates.count},
                       {quote->others.items, quote->others.count}};
-    int64_t newest = INT64_MAX;
-    const char *date = NULL;
-    for (int i = 0; i < LISTS; i++)
-        if (i != OTHERS || newest == INT64_MAX) // another training's price does not age this one's
-            newest = newest_age(lists[i].items, lists[i].count, newest, &date);
+    struct newest newest = {INT64_MAX, NULL};
+    // Where nothing could lead, lower bounds age each other.
+    for (int worst = STANDING_LEADS; worst <= STANDING_TRIAL && newest.age == INT64_MAX; worst++)
+        for (int i = 0; i < LISTS; i++)
+            if (i != OTHERS || newest.age == INT64_MAX) // another training's do not age this one's
+                find_newest(lists[i].items, lists[i].count, (enum standing)worst, &newest);
     for (int i = 0; i < LISTS; i++)
         for (size_t k = 0; k < lists[i].count; k++)
-            TRY(set_standing(&lists[i].items[k], newest, err));
-    bool current = newest <= STANDING_CURRENT_DAYS || newest == INT64_MAX;
-    return current ? 0 : text_set(&quote->prices_of, date, err);
+            TRY(set_standing(&lists[i].items[k], newest.age, err));
+    bool current = newest.age <= STANDING_CURRENT_DAYS || newest.age == INT64_MAX;
+    return current ? 0 : text_set(&quote->prices_of, newest.date, err);
 }

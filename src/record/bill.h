@@ -30,6 +30,10 @@ enum { QUOTE_ROWS_MOST = 1000000 }; // offers in a quote, see field.h
 #define SPOT_FALL_BACK "fall-back"
 #define SPOT_POLICY    "policy"
 
+// Why nobody can say that a training runs on a GPU as estimated: `untried` of a bill.
+#define BILL_UNTRIED_PART   "part"
+#define BILL_UNTRIED_VENDOR "vendor"
+
 #include "record/bill.def"
 
 #endif

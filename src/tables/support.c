@@ -122,14 +122,15 @@ bool support_runs(const struct support *support, const struct support_ask *ask,
 {
     const struct support_row *row = find_row(support, ask);
     char build[96];
-    if (!row || !device)
+    if (!device || (!row && !ask->cuda))
         return true;
     describe_build(ask, build);
-    if (row->vendor && strcmp(row->vendor, device->vendor) != 0) {
+    const char *vendor = ask->cuda ? "nvidia" : row->vendor; // whatever was built for CUDA
+    if (vendor && strcmp(vendor, device->vendor) != 0) {
         snprintf(why, SUPPORT_WHY, "%s has no kernels for GPUs of %.20s", build, device->vendor);
         return false;
     }
-    int age = strcmp(device->vendor, "nvidia") == 0 ? age_of(device->architecture) : -1;
+    int age = row && strcmp(device->vendor, "nvidia") == 0 ? age_of(device->architecture) : -1;
     bool too_old = age >= 0 && row->oldest && age < age_of(row->oldest);
     bool too_new = age >= 0 && row->newest && age > age_of(row->newest);
     if (too_old || too_new)

@@ -22,8 +22,10 @@ static const struct {
     {"fare", NULL, NULL, "K80", false},
     {"fare", NULL, NULL, "P100", true},
     {"fare", NULL, NULL, "MI300X", false},
-    {"pytorch", "2.11.0", NULL, "MI300X", true}, // its ROCm build
+    {"pytorch", "2.11.0", NULL, "MI300X", true},             // its ROCm build
+    {"pytorch", "2.11.0+cu130", "13.0.96", "MI300X", false}, // built for CUDA: no ROCm
     {"mxnet", NULL, "13.0", "V100", false},
+    {"mxnet", NULL, "11.0", "MI300X", false}, // in no row of the table
     {NULL, NULL, NULL, "K520", true},
 };
 
