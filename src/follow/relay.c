@@ -22,6 +22,8 @@
 #define RELAY_BYTES    ((size_t)64 << 10)
 #define RELAY_DROP_MAX (INT64_C(64) << 20)
 
+enum { ASSUMED_ROWS = 24, ASSUMED_COLUMNS = 80 };
+
 // A pseudo-terminal in raw mode with our terminal's size and settings: ours processes the output.
 static bool open_terminal(struct relay *r)
 {
@@ -109,9 +111,12 @@ bool relay_resize(struct relay *r)
 {
     struct winsize ours, its;
     if (!r->terminal || r->from < 0 || ioctl(r->to, TIOCGWINSZ, &ours) != 0 ||
-        ioctl(r->from, TIOCGWINSZ, &its) != 0 || memcmp(&ours, &its, sizeof ours) == 0)
+        ioctl(r->from, TIOCGWINSZ, &its) != 0)
         return false;
-    return ioctl(r->from, TIOCSWINSZ, &ours) == 0;
+    // Some containers' terminals have no size: in no rows tqdm draws no bar, and its total is lost.
+    ours.ws_row = ours.ws_row > 0 ? ours.ws_row : ASSUMED_ROWS;
+    ours.ws_col = ours.ws_col > 0 ? ours.ws_col : ASSUMED_COLUMNS;
+    return memcmp(&ours, &its, sizeof ours) != 0 && ioctl(r->from, TIOCSWINSZ, &ours) == 0;
 }
 
 bool relay_pending(const struct relay *r)

@@ -16,10 +16,10 @@ from tap import done, report  # noqa: E402
 FARE, TESTS = os.environ["FARE"], os.environ["TESTS"]
 
 
-def shown(*args, columns=80, **env):
+def shown(*args, columns=80, rows=24, **env):
     """What a terminal of so many columns gets to see."""
     master, slave = pty.openpty()
-    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     base = {"TERM": "xterm", "FARE_METADATA": "off", "PATH": os.environ["PATH"],
             "FARE_ROOT": f"{TESTS}/machine/trees/laptop-battery"}
     p = subprocess.Popen([FARE, *args], stdin=slave, stdout=slave, stderr=slave,
@@ -53,6 +53,10 @@ for columns in (50, 80, 100):
     text = shown("check", columns=columns)
     report(f"fills {columns} columns and no more", columns - 12 <= widest(text) <= columns, text)
 report("no wider than 100 columns on a wide screen", widest(shown("check", columns=250)) <= 100)
+size = "import os; print(*os.get_terminal_size())"
+for rows, columns, seen in ((30, 99, "99 30"), (0, 0, "80 24")):  # without a size, what a terminal of old has
+    text = shown("run", "--ledger", os.path.join(os.environ["TMPDIR"], "l.db"), "--", sys.executable, "-c", size, rows=rows, columns=columns)
+    report(f"a command in {rows} rows of {columns} columns sees {seen}", seen in text, text)
 text = shown("check", columns=10)
 report("a terminal of 10 columns gets lines of 40", widest(text) <= 60 and "warning" in text, text)
 for columns in (40, 80):
