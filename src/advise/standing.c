@@ -57,6 +57,13 @@ static enum standing judge_bill(const struct bill *bill, const char **why)
     return STANDING_LEADS;
 }
 
+// A price of the book's; the user's own rate and a machine to buy say nothing about that.
+static bool has_age(const struct bill *bill)
+{
+    bool bought = bill->provider && strcmp(bill->provider, "own") == 0;
+    return !bill->price_own.v && !bought && bill->price_age_days.known;
+}
+
 struct newest {
     int64_t age; // days; INT64_MAX: no price has an age
     const char *date;
@@ -69,8 +76,7 @@ static void find_newest(const struct bill *bills, size_t count, enum standing wo
     const char *why;
     for (size_t i = 0; i < count; i++) {
         const struct bill *b = &bills[i];
-        if (!b->price_own.v && b->price_age_days.known && b->price_age_days.v < newest->age &&
-            judge_bill(b, &why) <= worst)
+        if (has_age(b) && b->price_age_days.v < newest->age && judge_bill(b, &why) <= worst)
             *newest = (struct newest){b->price_age_days.v, b->price_date};
     }
 }
@@ -82,7 +88,7 @@ static int set_standing(struct bill *bill, int64_t newest, struct err *err)
     int64_t oldest = newest <= STANDING_CURRENT_DAYS ? STANDING_CURRENT_DAYS
                      : newest < INT64_MAX            ? newest + STANDING_CURRENT_DAYS
                                                      : INT64_MAX;
-    bool aging = !bill->price_own.v && bill->price_age_days.known;
+    bool aging = has_age(bill);
     enum standing standing = judge_bill(bill, &why);
     if (standing != STANDING_HIDDEN && aging && bill->price_age_days.v > oldest) {
         bool very = bill->price_age_days.v > STANDING_HIDDEN_DAYS;

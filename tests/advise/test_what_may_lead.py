@@ -169,11 +169,12 @@ class Question:
         self.rows = self.quote["bills"] + self.quote.get("estimates", [])
         self.why = {}
         for i, b in enumerate(self.rows):
-            self.why[i] = cannot_run(b, self.day) or cannot_order(b, self.day) or unknown_bill(b)
-        able = [age_of(b, self.day) for i, b in enumerate(self.rows) if not self.why[i]]
+            self.why[i] = cannot_run(b, self.day) or (b["provider"] != "own" and (cannot_order(b, self.day) or unknown_bill(b))) or None
+        bought = [b["provider"] == "own" for b in self.rows]  # one's own price: no book has it
+        able = [age_of(b, self.day) for i, b in enumerate(self.rows) if not self.why[i] and not bought[i]]
         self.newest = min(able, default=None)
         for i, b in enumerate(self.rows):
-            if not self.why[i] and age_of(b, self.day) > max(30, self.newest + 30 if self.newest > 30 else 0):
+            if not self.why[i] and not bought[i] and age_of(b, self.day) > max(30, self.newest + 30 if self.newest > 30 else 0):
                 self.why[i] = f"a price {age_of(b, self.day)} days old, others are {self.newest}"
 
     def find(self, name, usd):
@@ -192,6 +193,8 @@ class Question:
         if self.why[i]:
             return f"{name}: {self.why[i]}"
         lead = self.rows[i]
+        if measure == "use":  # the amount is that of a month
+            return None
         low, value = ("low", "total") if measure == "cost" else ("low_s", "time_s")
         mine = float(lead[value])
         for k, b in enumerate(self.rows):
@@ -212,6 +215,7 @@ def fare(*words):
 # ---- who is named
 
 NAMED = re.compile(r"(?:^|[ ;])(?:(?P<what>[Cc]heapest|[Ff]astest)(?: by estimate)?(?:, with your waiting)?: |with a run: |"
+                   r"(?P<use>For (?:occasional|steady|heavy) use[^:]*: (?:by estimate )?|by estimate )|"
                    r"(?P<that>cheapest|fastest)(?: that may)? is )(?P<bound>≥?)"
                    r"(?P<name>[^ ;]+/[^ ;]+), (?P<more>≥?)(?P<usd>[\d.]+) USD")
 
@@ -219,9 +223,9 @@ NAMED = re.compile(r"(?:^|[ ;])(?:(?P<what>[Cc]heapest|[Ff]astest)(?: by estimat
 def leaders(text):
     """(measure, name, amount, a limit, whether it is a lower bound) of each machine that a sentence names."""
     for m in NAMED.finditer(" ".join(text.split())):
-        what = (m["what"] or m["that"] or "cheapest").lower()
+        what = (m["what"] or m["that"] or m["use"] and "use" or "cheapest").lower()
         limit = m["that"] and ("budget" if what == "fastest" else "deadline")
-        yield "time" if what == "fastest" else "cost", m["name"], float(m["usd"]), limit, bool(m["bound"] or m["more"])
+        yield {"fastest": "time", "use": "use"}.get(what, "cost"), m["name"], float(m["usd"]), limit, bool(m["bound"] or m["more"])
 
 
 def prose(page):
@@ -280,7 +284,8 @@ def every_question():
 
 
 def limits():
-    """The same who is named for a deadline or a budget."""
+    """The same who is named for a deadline or a budget, and for use through the months beside a machine that is bought."""
+    ask(("gpt2", "--buy", "2200", "--gpu", "rtx4090", "--hours-per-month", "100"), None)
     for more in (("--deadline", "20m", "--budget", "0.05"), ("--deadline", "3h", "--budget", "2", "--spot", "--mtbi", "6h")):
         for word in ("tweets", "inception"):
             ask((word,), None, *more)
