@@ -40,11 +40,29 @@ static bool is_open(const struct bill *bill)
     return bill_is_bound(bill) && standing_of(bill) == STANDING_TRIAL;
 }
 
+// Which bills make rows.
+enum taking { TAKE_LEADING, TAKE_BOUNDS, TAKE_OLD };
+
 // Of a limit, what misses it is shown only where nothing keeps it.
-static bool may_show(const struct bill *bill, bool bounds, bool kept)
+static bool may_show(const struct bill *bill, enum taking taking, bool kept)
 {
     bool misses = same_text(bill->deadline, "missed") || same_text(bill->budget, "missed");
-    return !(kept && misses) && (bounds ? is_open(bill) : verdict_can_lead(bill));
+    return !(kept && misses) && (taking == TAKE_BOUNDS ? is_open(bill)
+                                 : taking == TAKE_OLD  ? standing_of(bill) == STANDING_OLD
+                                                       : verdict_can_lead(bill));
+}
+
+static bool same_machine(const struct bill *a, const struct bill *b)
+{
+    return same_text(a->provider, b->provider) && same_text(a->name, b->name);
+}
+
+static bool has_machine(const struct answer_row *rows, size_t count, const struct bill *bill)
+{
+    for (size_t i = 0; i < count; i++)
+        if (same_machine(rows[i].bill, bill))
+            return true;
+    return false;
 }
 
 // Of each kind of price the first, which is the cheapest place.
@@ -55,21 +73,21 @@ static void take_bill(struct answer_row *row, const struct bill *bill)
     row->bill = row->demand ? row->demand : row->spot;
 }
 
-// `bills` are sorted by machine.
-static size_t gather(const struct bill *const *bills, size_t count, bool bounds,
-                     struct answer_row *rows)
+// Behind the first `have` rows, which are few, unless they have the machine. `bills` are sorted by
+// machine. The number of all rows.
+static size_t gather(const struct bill *const *bills, size_t count, enum taking taking,
+                     struct answer_row *rows, size_t have)
 {
     const struct bill *last = NULL;
-    size_t found = 0;
+    size_t found = have;
     bool kept = false;
     for (size_t i = 0; i < count; i++)
-        kept |= may_show(bills[i], bounds, true);
+        kept |= may_show(bills[i], taking, true);
     for (size_t i = 0; i < count; i++) {
-        if (!may_show(bills[i], bounds, kept))
+        if (!may_show(bills[i], taking, kept) || has_machine(rows, have, bills[i]))
             continue;
-        if (!last || !same_text(last->provider, bills[i]->provider) ||
-            !same_text(last->name, bills[i]->name))
-            rows[found++] = (struct answer_row){0};
+        if (!last || !same_machine(last, bills[i]))
+            rows[found++] = (struct answer_row){.old = taking == TAKE_OLD};
         take_bill(&rows[found - 1], bills[i]);
         last = bills[i];
     }
@@ -82,12 +100,9 @@ static void add_spot(struct answer_row *row, const struct bill *const *bills, si
     const struct bill *b = row->bill;
     const struct bill *const *first =
         bsearch(&b, bills, count, sizeof *bills, by_machine); // `b` itself
-    while (first && first > bills && same_text(first[-1]->provider, b->provider) &&
-           same_text(first[-1]->name, b->name))
+    while (first && first > bills && same_machine(first[-1], b))
         first--;
-    for (; first && first < bills + count && !row->spot && same_text((*first)->name, b->name) &&
-           same_text((*first)->provider, b->provider);
-         first++)
+    for (; first && first < bills + count && !row->spot && same_machine(*first, b); first++)
         if (is_spot(*first) && is_open(*first))
             row->spot = *first;
 }
@@ -132,14 +147,14 @@ static bool is_repeated(const struct answer_row *rows, size_t i)
     return false;
 }
 
-enum { PICK_LEADER = 1, PICK_FRONTIER, PICK_CHEAP, PICK_REPEATED, PICKS };
+enum { PICK_TAKEN, PICK_LEADER, PICK_FRONTIER, PICK_CHEAP, PICK_REPEATED, PICKS };
 
-// What speaks for each row.
-static void weigh(const struct answer_row *rows, size_t count,
+// What speaks for each row from `from` on.
+static void weigh(const struct answer_row *rows, size_t from, size_t count,
                   const struct verdict_leaders *leaders, unsigned char *picks)
 {
     double best_s = 0;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = from; i < count; i++) {
         bool front = verdict_on_frontier(&best_s, rows[i].bill->time_s.v);
         picks[i] = has_bill(&rows[i], leaders) ? PICK_LEADER
                    : is_repeated(rows, i)      ? PICK_REPEATED
@@ -148,20 +163,39 @@ static void weigh(const struct answer_row *rows, size_t count,
     }
 }
 
-static size_t keep_few(struct answer_row *rows, size_t count, const unsigned char *picks,
-                       size_t most, unsigned char *taken)
+// The same number of rows, or `most`.
+static size_t keep_few(struct answer_row *rows, size_t from, size_t count, unsigned char *picks,
+                       size_t most)
 {
-    size_t left = most, kept = 0;
+    size_t left = most - from, kept = from;
     for (int pick = PICK_LEADER; pick < PICKS; pick++)
-        for (size_t i = 0; i < count && left > 0; i++)
+        for (size_t i = from; i < count && left > 0; i++)
             if (picks[i] == pick) {
-                taken[i] = true;
+                picks[i] = PICK_TAKEN;
                 left--;
             }
-    for (size_t i = 0; i < count; i++)
-        if (taken[i])
+    for (size_t i = from; i < count; i++)
+        if (picks[i] == PICK_TAKEN)
             rows[kept++] = rows[i];
     return kept;
+}
+
+// Of those at older prices the cheapest and the fastest, and others between: one cannot tell who
+// would lead.
+static size_t add_old(const struct bill *const *bills, size_t count, size_t most,
+                      struct answer_row *rows, size_t have, unsigned char *picks)
+{
+    const size_t all = gather(bills, count, TAKE_OLD, rows, have);
+    struct verdict_leaders ends = {0};
+    if (all == have)
+        return have;
+    qsort(rows + have, all - have, sizeof *rows, by_price);
+    ends.bills[0] = ends.bills[1] = rows[have].bill;
+    for (size_t i = have; i < all; i++)
+        if (rows[i].bill->time_s.v < ends.bills[1]->time_s.v)
+            ends.bills[1] = rows[i].bill;
+    weigh(rows, have, all, &ends, picks);
+    return keep_few(rows, have, all, picks, most);
 }
 
 static struct answer_hidden count_hidden(const struct bill *const *bills, size_t count)
@@ -185,7 +219,7 @@ int answer_make(const struct quote *quote, size_t most, struct answer *out, stru
     size_t count = quote_count(quote);
     SCOPED(free_pointer) const struct bill **ranked = quote_rows(quote, err);
     SCOPED(free_pointer) const struct bill **bills = calloc(count + 1, sizeof *bills);
-    SCOPED(free_pointer) unsigned char *picks = calloc(2 * count + 1, 1);
+    SCOPED(free_pointer) unsigned char *picks = calloc(count + 1, 1);
     *out = (struct answer){.rows = calloc(count + 1, sizeof *out->rows)};
     if (!ranked || !bills || !picks || !out->rows)
         return err_memory(err);
@@ -194,17 +228,20 @@ int answer_make(const struct quote *quote, size_t most, struct answer *out, stru
     if (count > 1)
         qsort(bills, count, sizeof *bills, by_machine);
     out->hidden = count_hidden(bills, count);
-    out->count = gather(bills, count, false, out->rows);
+    out->count = gather(bills, count, TAKE_LEADING, out->rows, 0);
     out->bounds = out->count == 0;
     if (out->bounds)
-        out->count = gather(bills, count, true, out->rows);
+        out->count = gather(bills, count, TAKE_BOUNDS, out->rows, 0);
     out->machines = out->count;
     if (out->count > 1)
         qsort(out->rows, out->count, sizeof *out->rows, by_price);
-    if (most > 0 && out->count > 0) {
-        weigh(out->rows, out->count, &leaders, picks);
-        out->count = keep_few(out->rows, out->count, picks, most, picks + count);
+    if (most > 0 && out->count > most) {
+        weigh(out->rows, 0, out->count, &leaders, picks);
+        out->count = keep_few(out->rows, 0, out->count, picks, most);
     }
+    if (!out->bounds && out->count < ANSWER_FEWEST)
+        out->count =
+            add_old(bills, count, most > 0 ? most : ANSWER_ROWS, out->rows, out->count, picks);
     for (size_t i = 0; i < out->count; i++)
         add_spot(&out->rows[i], bills, count);
     return 0;

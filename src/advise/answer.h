@@ -9,6 +9,7 @@
 struct answer_row {
     const struct bill *bill;          // has the time: `demand`, else the other
     const struct bill *demand, *spot; // null: none is known, or it may not be named
+    bool old;                         // its price is older than those of the rows that lead
 };
 
 // Rows of a quote that was not asked for; what `why` of each bill says one by one.
@@ -28,11 +29,13 @@ struct answer {
 
 // At most `most` rows: those that lead, those that nothing beats in both time and cost, then the
 // cheapest, first one for each kind of GPU. 0: all machines that may be named. In the order of the
-// price on demand, then on spot.
+// price on demand, then on spot. Where fewer than ANSWER_FEWEST lead, the best of those at older
+// prices follow in the same order, up to `most`: they are never called cheapest.
 int answer_make(const struct quote *quote, size_t most, struct answer *out,
                 struct err *err) MUST_USE;
 void answer_release(struct answer *answer);
 
-#define ANSWER_ROWS 5
+#define ANSWER_ROWS   5
+#define ANSWER_FEWEST 3
 
 #endif

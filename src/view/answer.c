@@ -86,26 +86,47 @@ struct cell view_price(struct doc *doc, const struct bill *b)
     return cell;
 }
 
+static size_t count_old(const struct answer *answer)
+{
+    size_t old = 0;
+    for (size_t i = 0; i < answer->count; i++)
+        old += answer->rows[i].old;
+    return old;
+}
+
+// Where some rows lead and others are at older prices, that column tells them apart.
+static struct cell seen_cell(struct doc *doc, const struct bill *b, bool apart)
+{
+    return cell_text(!apart || is_bought(b)     ? NULL
+                     : b->price_own.v           ? "yours"
+                     : !b->price_age_days.known ? "unknown"
+                     : b->price_age_days.v == 0
+                         ? "today"
+                         : doc_text(doc, "%lld d ago", (long long)b->price_age_days.v));
+}
+
 static void add_rows(struct doc *doc, const struct answer *answer)
 {
+    const bool apart = count_old(answer) > 0;
     doc_table(doc, "Machines");
     for (size_t i = 0; i < answer->count; i++) {
         const struct answer_row *row = &answer->rows[i];
         const struct bill *b = row->bill;
-        doc_row(doc, DOC_NORMAL);
+        doc_row(doc, row->old ? DOC_PALE : DOC_NORMAL);
         doc_cell(doc, COLUMN("GPU"), view_gpu(doc, b));
-        doc_cell(doc, COLUMN("machine", .least = 16),
+        doc_cell(doc, COLUMN("machine", .least = 26),
                  (struct cell){CELL_OFFER, .text = b->short_name ? b->short_name : b->offer,
                                .sub = b->offer});
         doc_cell(doc, COLUMN("time"), view_time(doc, b));
         doc_cell(
-            doc, COLUMN("start-up", .brief = "start", .priority = 1),
+            doc, COLUMN("start-up", .brief = "start", .priority = 2),
             cell_number(CELL_TIME, b->startup_s.v > 0 ? b->startup_s : (struct maybe_real){0}));
         doc_cell(doc, COLUMN("on demand"), view_price(doc, row->demand));
         doc_cell(doc, COLUMN("spot"), view_price(doc, row->spot));
+        doc_cell(doc, COLUMN("price seen", "seen", .priority = 1), seen_cell(doc, b, apart));
         doc_cell(doc, COLUMN("owed in all"), view_owed(doc, b));
         doc_cell(doc, COLUMN("with you"), view_waiting(b));
-        doc_cell(doc, COLUMN("", .priority = 2), cell_text(limit_words(b) ? limit_words(b) : ""));
+        doc_cell(doc, COLUMN(""), cell_text(limit_words(b) ? limit_words(b) : ""));
     }
 }
 
@@ -133,7 +154,7 @@ static const char *memory_words(struct doc *doc, const struct quote *quote, cons
                : doc_text(doc, "%s; %lld offers have too little", need, (long long)short_of);
 }
 
-// When the prices shown were seen.
+// When the prices of the rows that lead were seen.
 static const char *price_words(struct doc *doc, const struct answer *answer)
 {
     const char *first = NULL, *last = NULL;
@@ -146,17 +167,23 @@ static const char *price_words(struct doc *doc, const struct answer *answer)
             const char *date = both[k] ? both[k]->price_date : NULL;
             estimated |= both[k] && both[k]->price_estimated.v;
             assumed |= is_assumed(both[k]);
-            if (!date || both[k]->price_own.v || is_bought(both[k]))
+            if (!date || answer->rows[i].old || both[k]->price_own.v || is_bought(both[k]))
                 continue;
             first = !first || strcmp(date, first) < 0 ? date : first;
             last = !last || strcmp(date, last) > 0 ? date : last;
         }
     }
+    const size_t old = count_old(answer);
+    const char *below =
+        old == 0 ? ""
+        : old == 1
+            ? "; that of the last row is older and may have changed"
+            : doc_text(doc, "; those of the last %zu rows are older and may have changed", old);
     if (!first)
-        return "yours; without tax";
+        return doc_text(doc, "yours; without tax%s", below);
     return doc_text(
-        doc, "USD without tax, seen %s%.10s%s%.10s%s%s%s", strcmp(first, last) ? "from " : "on ",
-        first, strcmp(first, last) ? " to " : "", strcmp(first, last) ? last : "",
+        doc, "USD without tax, seen %s%.10s%s%.10s%s%s%s%s", strcmp(first, last) ? "from " : "on ",
+        first, strcmp(first, last) ? " to " : "", strcmp(first, last) ? last : "", below,
         spot    ? "; spot with interruptions"
         : bound ? "; ≥ spot without interruptions: how many is unknown"
                 : "",
@@ -184,7 +211,7 @@ static const char *hidden_words(struct doc *doc, const struct quote *quote,
     const struct {
         size_t count;
         const char *what;
-    } all[] = {{h->old, "at older prices"},
+    } all[] = {{h->old - count_old(answer), "at older prices"},
                {answer->bounds ? 0 : h->unknown, "with something unknown (≥)"},
                {h->doubtful, "doubtful"}};
     const bool partly =
@@ -212,7 +239,7 @@ static const char *next_words(struct doc *doc, const struct answer *answer, cons
     const struct answer_row *lead = NULL;
     struct buf text = {0};
     for (size_t i = 0; i < answer->count; i++)
-        if (!is_bought(answer->rows[i].bill) &&
+        if (!is_bought(answer->rows[i].bill) && !answer->rows[i].old &&
             (!lead || answer->rows[i].bill->place.v < lead->bill->place.v))
             lead = &answer->rows[i];
     if (!lead)
