@@ -418,12 +418,12 @@ struct kinds {
 
 static int oldest_current(const struct candidates *all, int day)
 {
-    int newest = INT_MAX - STANDING_CURRENT_DAYS;
+    int newest = INT_MAX - PRICE_CURRENT_DAYS;
     for (size_t i = 0; i < all->count; i++) {
         int age = offer_age(&all->items[i].offer, day);
         newest = age < newest ? age : newest;
     }
-    return newest > 0 ? newest + STANDING_CURRENT_DAYS : STANDING_CURRENT_DAYS;
+    return (int)price_oldest_age(newest);
 }
 
 // The candidates come cheapest first.

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "bill/bill.h"
+#include "book/listing.h"
 #include "record/field.h"
 
 enum { OTHERS = 2, LISTS }; // of a quote's lists of bills
@@ -85,13 +86,11 @@ static int set_standing(struct bill *bill, int64_t newest, struct err *err)
 {
     char aged[64];
     const char *why = NULL;
-    int64_t oldest = newest <= STANDING_CURRENT_DAYS ? STANDING_CURRENT_DAYS
-                     : newest < INT64_MAX            ? newest + STANDING_CURRENT_DAYS
-                                                     : INT64_MAX;
+    int64_t oldest = newest < INT64_MAX ? price_oldest_age(newest) : INT64_MAX;
     bool aging = has_age(bill);
     enum standing standing = judge_bill(bill, &why);
     if (standing != STANDING_HIDDEN && aging && bill->price_age_days.v > oldest) {
-        bool very = bill->price_age_days.v > STANDING_HIDDEN_DAYS;
+        bool very = bill->price_age_days.v > PRICE_HIDDEN_DAYS;
         snprintf(aged, sizeof aged, "its price is %lld days old",
                  (long long)bill->price_age_days.v);
         standing = very ? STANDING_HIDDEN : standing == STANDING_LEADS ? STANDING_OLD : standing;
@@ -117,6 +116,6 @@ int standing_judge(struct quote *quote, struct err *err)
     for (int i = 0; i < LISTS; i++)
         for (size_t k = 0; k < lists[i].count; k++)
             TRY(set_standing(&lists[i].items[k], newest.age, err));
-    bool current = newest.age <= STANDING_CURRENT_DAYS || newest.age == INT64_MAX;
+    bool current = newest.age <= PRICE_CURRENT_DAYS || newest.age == INT64_MAX;
     return current ? 0 : text_set(&quote->prices_of, newest.date, err);
 }

@@ -2,8 +2,8 @@
 // standing: whether a row may be called cheapest, fastest or best; if not, what it is and why.
 //
 // The one rule of that. A row may lead if its machine can run the program, it can be ordered, its
-// price is current, and its expected bill is known. The fifth condition compares rows, and is the
-// verdict's: nothing whose interval reaches below the leader is surer (verdict.h).
+// price is current (book/listing.h), and its expected bill is known. The fifth condition compares
+// rows, and is the verdict's: nothing whose interval reaches below the leader is surer (verdict.h).
 #ifndef FARE_ADVISE_STANDING_H
 #define FARE_ADVISE_STANDING_H
 
@@ -16,11 +16,6 @@ enum standing {
     STANDING_HIDDEN, // not shown unless everything is
 };
 enum standing standing_of(const struct bill *bill);
-
-// A price is current for this many days. Where none is, prices that old count from the newest on:
-// they are of one generation.
-#define STANDING_CURRENT_DAYS 30
-#define STANDING_HIDDEN_DAYS  180 // older prices are hidden where newer ones exist
 
 // Sets `standing` and `standing_why` of all bills of a quote, and its `prices_of`, the date of the
 // newest prices if none is current.

@@ -76,18 +76,84 @@ const char *listing_doubt(const struct devices *devices, const struct listing_li
                                             : doubt_of(devices, &line->offer, line->usd_hour);
 }
 
+// The line of an offer; `*fits`: its price is not above the largest one.
+static int make_line(struct listing *list, const struct offer *offer, struct listing_line *line,
+                     bool *fits, struct err *err)
+{
+    *line = (struct listing_line){.offer = *offer};
+    TRY(convert(list, line, err));
+    *fits = list->max_rate < 0 || line->usd_hour <= list->max_rate;
+    line->doubt = list->devices ? listing_doubt(list->devices, line, list->day) : NULL;
+    return 0;
+}
+
+int64_t price_oldest_age(int64_t newest_age)
+{
+    return newest_age <= PRICE_CURRENT_DAYS ? PRICE_CURRENT_DAYS : newest_age + PRICE_CURRENT_DAYS;
+}
+
+static int lead_of(const struct offer *offer)
+{
+    return (int)offer->kind + (offer->gpus_milli == 0 ? OFFER_KINDS : 0);
+}
+
+const struct listing_line *listing_lead(const struct listing *list, enum offer_kind kind)
+{
+    const bool gpus = list->count > 0 && list->items[0].offer.gpus_milli > 0;
+    const struct listing_line *lead = &list->lead[gpus ? kind : kind + OFFER_KINDS];
+    return lead->offer.provider ? lead : NULL;
+}
+
+// The newest price of each kind that is not in doubt.
+static int find_newest(void *arg, const struct offer *offer, struct err *err)
+{
+    struct listing *list = arg;
+    struct listing_line line;
+    bool fits;
+    TRY(make_line(list, offer, &line, &fits, err));
+    if (fits && !line.doubt && offer->day > list->current[lead_of(offer)])
+        list->current[lead_of(offer)] = offer->day;
+    return 0;
+}
+
+static void set_generations(struct listing *list)
+{
+    const int today = list->day ? list->day : book_today();
+    for (int kind = 0; kind < LISTING_LEADS; kind++) {
+        if (list->current[kind] == 0)
+            continue;
+        const int age = (int)price_oldest_age(today - list->current[kind]);
+        list->current[kind] = today - age;
+        list->hidden[kind] = today - (age > PRICE_HIDDEN_DAYS ? age : PRICE_HIDDEN_DAYS);
+    }
+}
+
+static void keep_lead(struct listing *list, const struct listing_line *line)
+{
+    struct listing_line *lead = &list->lead[lead_of(&line->offer)];
+    if (!line->doubt && line->offer.day >= list->current[lead_of(&line->offer)] &&
+        offer_unit(&line->offer, line->usd_hour) > 0 &&
+        (!lead->offer.provider || by_price(line, lead) < 0))
+        *lead = *line;
+}
+
 static int collect(void *arg, const struct offer *offer, struct err *err)
 {
     struct listing *list = arg;
-    struct listing_line line = {.offer = *offer};
+    struct listing_line line;
+    bool fits;
     if (offer->day < list->oldest) {
         list->stale++;
         return 0;
     }
-    TRY(convert(list, &line, err));
-    if ((list->max_rate >= 0 && line.usd_hour > list->max_rate))
+    TRY(make_line(list, offer, &line, &fits, err));
+    if (!fits)
         return 0;
-    line.doubt = list->devices ? listing_doubt(list->devices, &line, list->day) : NULL;
+    if (list->hide_old && offer->day < list->hidden[lead_of(offer)]) {
+        list->outdated++;
+        return 0;
+    }
+    keep_lead(list, &line);
     list->seen++;
     if (list->all)
         return append(list, &line, err);
@@ -113,6 +179,8 @@ int listing_make(struct listing *list, const struct book *book, const struct boo
                  struct err *err)
 {
     list->day = filter->day;
+    TRY(book_each(book, filter, find_newest, list, err));
+    set_generations(list);
     TRY(book_each(book, filter, collect, list, err));
     if (list->count > 0)
         qsort(list->items, list->count, sizeof *list->items, by_price);

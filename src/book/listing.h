@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // listing: the offers that match a filter, sorted by price per GPU-hour (machines without GPUs: per
 // vCPU-hour); doubtful prices come last. Lists each machine once, in its cheapest place, unless
-// `all` is set.
+// `all` is set. Which price may be called the lowest follows the rule of ages below.
 #ifndef FARE_BOOK_LISTING_H
 #define FARE_BOOK_LISTING_H
 
@@ -15,6 +15,15 @@
 
 #define LISTING_STALE_DAYS 730 // prices not seen for this long are not listed
 
+// A price is current for some days. Where none is, prices that old count from the newest on: they
+// are of one generation. Only those may be called cheapest (advise/standing.h); older ones are
+// hidden after a while where newer ones exist.
+#define PRICE_CURRENT_DAYS 30
+#define PRICE_HIDDEN_DAYS  180
+
+// The age up to which a price is of the generation whose newest price has that age, in days.
+int64_t price_oldest_age(int64_t newest_age);
+
 // An offer with the price of an hour in nano-USD, converted if needed; -1 if there is no rate for
 // its currency.
 struct listing_line {
@@ -25,28 +34,37 @@ struct listing_line {
 };
 
 struct devices;
+enum { LISTING_LEADS = 2 * OFFER_KINDS }; // each kind with GPUs, then each without
+
 struct listing {
     // set by the caller
     int64_t max_rate;              // nano-USD per hour; -1: any
     bool all;                      // list every place of each machine
     int oldest;                    // prices last seen before this day are counted, not listed
+    bool hide_old;                 // so are those over PRICE_HIDDEN_DAYS old, of newer kinds
     const struct devices *devices; // (optional) without them nothing is doubted
     const struct currencies *currencies;
     // the result
     struct listing_line *items;
     size_t count;
-    size_t seen, stale;
+    size_t seen, stale, outdated;            // outdated: hidden by `hide_old`
+    struct listing_line lead[LISTING_LEADS]; // the lowest undoubted prices that may be called so
     size_t later; // of an empty list: offers with a price after the day only; set by offers_list()
     struct currency_rate rate; // the first exchange rate used; 0: none
     // internal
     size_t cap, group;
-    int day;
+    int day, current[LISTING_LEADS]; // no older price leads
+    int hidden[LISTING_LEADS];       // older prices are outdated
 };
 
 // The strings in the lines belong to the book. The caller releases the list, also on failure.
 int listing_make(struct listing *list, const struct book *book, const struct book_filter *filter,
                  struct err *err) MUST_USE;
 void listing_release(struct listing *list);
+
+// The lowest price of a kind that may be called so, of machines with GPUs if the list has any, else
+// of those without; null: none.
+const struct listing_line *listing_lead(const struct listing *list, enum offer_kind kind);
 
 // What `doubt` of a line is, on that day (0: today).
 const char *listing_doubt(const struct devices *devices, const struct listing_line *line, int day);

@@ -11,7 +11,8 @@
 #include "view/provider.h"
 
 static const struct cmd_example examples[] = {
-    {"fare prices h100", "offers with that GPU, the lowest price of a GPU-hour first"},
+    {"fare prices", "what one GPU costs an hour, of each model"},
+    {"fare prices h100", "who has that GPU: the lowest price of a GPU-hour first"},
     {"fare prices --gpu a100-80gb --gpus 8 --spot --max-price 15", "eight of them for less"},
     {"fare prices --gpus 0 --vcpus 32 --region us-east-1", "machines without GPUs"},
     {"fare prices runpod", "what a provider is like: billing, start-up, images, prices, your runs"},
@@ -101,6 +102,20 @@ static int list_offers(const struct cmd_call *call, struct market *market, const
     return print_list(call, &list, &view, err);
 }
 
+static int list_models(const struct cmd_call *call, struct market *market, struct err *err)
+{
+    enum { MODELS = 20 };
+    const struct prices_options *o = call->options;
+    const struct models_view view = {.most = o->last >= 0 ? (size_t)o->last : MODELS};
+    const struct book_filter any = {0};
+    SCOPED(models_release) struct models models = {0};
+    SCOPED(doc_release) struct doc doc = {0};
+    TRY(models_make(market, &any, -1, &models, err));
+    view_models(&doc, &models, &view);
+    out_doc(call->out, &doc);
+    return 0;
+}
+
 // ---- doubtful prices
 
 void doubts_add(struct doubts *doubts, const char *why)
@@ -125,13 +140,13 @@ void doubts_print(struct out *out, const struct doubts *doubts)
 // ---- the subcommands
 
 // The text may be the name of a provider or an offer, or a part of such names.
-// Only a word, or --all: no option that narrows a list down.
+// Only a word, --all or -n: no option that narrows a list down.
 static bool only_word(const struct prices_options *o)
 {
     const struct offer_words *w = &o->words;
     return !w->gpu && !w->gpus && !w->provider && !w->region && !w->kind && !w->spot &&
            !w->max_price && !o->bare_metal && o->vcpus == 0 && o->memory == 0 &&
-           o->gpu_memory == 0 && o->max_age < 0 && o->last < 0 && !o->date && !o->currency;
+           o->gpu_memory == 0 && o->max_age < 0 && !o->date && !o->currency;
 }
 
 static int page_or_list(const struct cmd_call *call, struct market *market, struct err *err)
@@ -139,8 +154,10 @@ static int page_or_list(const struct cmd_call *call, struct market *market, stru
     const char *text = call->rest->count > 0 ? call->rest->args[0] : NULL;
     const struct prices_options *o = call->options;
     bool provider = false;
-    if (text && only_word(o))
+    if (text && only_word(o) && o->last < 0)
         TRY(provider_known(market, text, &provider, err));
+    if (!text && only_word(o) && !o->all && !o->common.json)
+        return list_models(call, market, err);
     if (provider)
         return prices_provider(call, market, err);
     if (!text || !strchr(text, '/'))
@@ -215,10 +232,11 @@ static const struct opt list_options[] = {
     {"max-age", 0, OPT_DURATION, "TIME", NULL, AT(max_age), "Which offers",
      "only prices seen within this time: 30d, or just 30 (default 730d)",
      .bare_ns = INT64_C(86400) * NS_PER_S},
-    {"last", 'n', OPT_COUNT, "N", NULL, AT(last), "Which offers", "only the first N (default 20)"},
+    {"last", 'n', OPT_COUNT, "N", NULL, AT(last), "Which offers",
+     "only the first N rows (default 20)"},
     {"all", 'a', OPT_FLAG, NULL, NULL, AT(all), "Which offers",
-     "all offers in every region, instead of the region with the lowest price of each; of a "
-     "provider also its rules, images and sources"},
+     "each offer in every region, at old prices, too, instead of each machine where it is "
+     "cheapest; of a provider also its rules, images and sources"},
     {NULL},
 };
 
@@ -226,11 +244,13 @@ static const struct command prices_list = {
     .name = "prices list",
     .summary = "list offers, the lowest price of a GPU-hour first",
     .arguments = "[TEXT]",
-    .about = "Lists offers, the lowest price of a GPU-hour first, or of a vCPU-hour for machines "
-             "without "
-             "GPUs. TEXT is searched for in the names of GPUs, offers and providers; an offer's "
-             "full name shows that offer, a provider's name alone what that provider is like. "
-             "Prices not seen for 30 days (spot: 7) are marked †.",
+    .about =
+        "Lists machines, the lowest price of a GPU-hour first, or of a vCPU-hour for machines "
+        "without GPUs; a provider's machines whose GPU costs the same make one row. TEXT is "
+        "searched for in the names of GPUs, offers and providers; an offer's name shows that "
+        "offer, a provider's name alone what that provider is like. Without any wish it lists "
+        "what one GPU of each model costs. Prices not seen for 30 days (spot: 7) are marked †, "
+        "those over 180 days old are hidden where newer ones exist.",
     .options = list_options,
     .options_size = sizeof(struct prices_options),
     .defaults = &defaults,

@@ -56,11 +56,12 @@ static int make_beside(struct market *market, const struct book_filter *filter, 
 static void book_title(const struct listing *list, const struct beside *beside, struct buf *out)
 {
     char amount[MONEY_BYTES];
+    const struct listing_line *lead = listing_lead(list, OFFER_ON_DEMAND);
     if (beside->page.plots.count > 0)
         buf_adds(out, beside->page.title);
-    else if (beside->models.count > 0 && list->count > 0 && list->items[0].usd_hour >= 0) {
-        money_short(offer_unit(&list->items[0].offer, list->items[0].usd_hour), amount);
-        buf_printf(out, "%s from %s USD per GPU-hour",
+    else if (beside->models.count > 0 && lead) {
+        money_short(offer_unit(&lead->offer, lead->usd_hour), amount);
+        buf_printf(out, "%s from %s USD per GPU-hour on demand",
                    units_count((int64_t)beside->models.count, "GPU model").s, amount);
     } else
         buf_adds(out, list->count > 0 ? units_count((int64_t)list->count, "offer").s
@@ -70,8 +71,10 @@ static void book_title(const struct listing *list, const struct beside *beside, 
 static void show_prices(struct buf *out, const struct request *request, const struct listing *list,
                         const struct beside *beside, const struct doc *offers)
 {
+    enum { OPEN = 18 };
     struct buf title = {0};
     SCOPED(doc_release) struct doc models = {0};
+    const struct models_view by_model = {OPEN, "/gpu?name=", "/offer?name="};
     book_title(list, beside, &title);
     frame_begin(out, request, buf_str(&title));
     form_prices(out, request);
@@ -84,7 +87,7 @@ static void show_prices(struct buf *out, const struct request *request, const st
         markup_in(out, "\">Who has the ", list->items[0].offer.gpu,
                   ", since when, and how fast it is</a></p>\n");
     }
-    view_models(&models, &beside->models, "/gpu?name=");
+    view_models(&models, &beside->models, &by_model);
     doc_html(out, &models, 2);
     buf_adds(out, "</div>\n<div>\n");
     if (list->count > 0)

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 enum offer_kind { OFFER_ON_DEMAND, OFFER_SPOT, OFFER_MONTHLY };
+enum { OFFER_KINDS = 3 };
 
 // What a price is. Without a word from its source it is taken for the list price.
 enum offer_basis {

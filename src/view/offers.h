@@ -12,7 +12,8 @@
 // ==== a list of offers ====
 
 // Reads the offers of the filter; the caller sets `all` and `max_rate`, and releases the list in
-// any case. Without a largest age in the filter, prices of over two years are counted only.
+// any case. Without a largest age in the filter, prices of over two years are counted only, and
+// unless all are listed those that are hidden where newer ones exist.
 int offers_list(struct market *market, const struct book_filter *filter, struct listing *list,
                 struct err *err) MUST_USE;
 
@@ -20,7 +21,7 @@ struct offers_view {
     struct market *market;
     const char *currency; // (optional) shown beside USD
     int day;              // 0: today
-    size_t most;          // offers shown
+    size_t most;          // rows shown
     bool places;          // names have their region or zone
     const char *link;     // (optional) put before an offer's name, escaped: "/offer?name="
 };
@@ -40,14 +41,12 @@ void view_left_out(struct doc *doc, size_t doubtful);
 
 // ==== the offers of one GPU model ====
 
-enum { OFFERS_KINDS = 3 };
-extern const char *const offers_kind_names[OFFERS_KINDS]; // by enum offer_kind: "on demand"
+extern const char *const offers_kind_names[OFFER_KINDS]; // by enum offer_kind: "on demand"
 
 // The price of a GPU-hour in nano-USD; -1: unknown or doubtful.
 int64_t offers_unit(const struct listing_line *line);
 
-// The lowest price of a GPU-hour of a kind among the lines, which are sorted by it; null: none has
-// a price that can be.
+// The lowest price of a GPU-hour of a kind that may be called so (listing.h); null: none.
 const struct listing_line *offers_cheapest(const struct listing *list, enum offer_kind kind);
 
 // "H100: from 1.49 USD per GPU-hour on demand at hyperbolic, 0.85 on spot at vast", of a list with
@@ -92,8 +91,8 @@ void view_moved(struct doc *doc, const struct moved *moved, const char *gpu_link
 // ==== the book by GPU model ====
 //
 // How many offers and providers each has, the lowest prices of a GPU-hour, and where all its prices
-// lie on one logarithmic axis. One walk over the book, in memory that does not depend on the number
-// of offers.
+// lie on one logarithmic axis. Two walks over the book, in memory that does not depend on the
+// number of offers.
 
 enum { MODELS_MOST = 400 };
 
@@ -101,7 +100,11 @@ struct model {
     const char *gpu; // the book's
     const char *last_provider;
     size_t offers, providers;
-    int64_t on_demand, spot; // lowest price of a GPU-hour, nano-USD; -1: none
+    struct model_price {    // the lowest of a kind that may be called so (listing.h)
+        struct offer offer; // without a provider: none
+        int64_t unit;       // of a GPU-hour, nano-USD
+        int newest;         // day of the newest price
+    } least[OFFER_KINDS];
     struct part_rug rug;
 };
 
@@ -116,7 +119,11 @@ int models_make(struct market *market, const struct book_filter *filter, int64_t
                 struct models *out, struct err *err) MUST_USE;
 void models_release(struct models *models);
 
-// `link` (optional) is put before a name, escaped for addresses: "/gpu?name=".
-void view_models(struct doc *doc, const struct models *models, const char *link);
+struct models_view {
+    size_t most;                       // models shown, on a page before a fold
+    const char *gpu_link, *offer_link; // on a page: put before a name, escaped: "/gpu?name="
+};
+
+void view_models(struct doc *doc, const struct models *models, const struct models_view *view);
 
 #endif

@@ -108,14 +108,16 @@ static void mark_cheapest(struct strip *s)
 // "on demand 1.00 to 15.80 USD, spot 0.855 to 9.55"
 static void add_range(const struct listing *list, enum offer_kind kind, struct buf *out)
 {
-    const struct listing_line *least = offers_cheapest(list, kind), *most = least;
+    const struct listing_line *least = NULL, *most = NULL;
     char low[MONEY_BYTES], high[MONEY_BYTES];
     bool first = out->len == 0;
+    for (size_t i = 0; i < list->count; i++)
+        if (list->items[i].offer.kind == kind && offers_unit(&list->items[i]) > 0) {
+            least = least ? least : &list->items[i];
+            most = &list->items[i];
+        }
     if (!least)
         return;
-    for (size_t i = 0; i < list->count; i++)
-        if (list->items[i].offer.kind == kind && offers_unit(&list->items[i]) > 0)
-            most = &list->items[i];
     money_short(offers_unit(least), low);
     money_short(offers_unit(most), high);
     bool range = strcmp(low, high) != 0;
@@ -134,7 +136,7 @@ static void add_panel(struct draft *d, const struct listing *list)
 {
     struct strip strip = {.d = d};
     struct buf title = {0}, range = {0};
-    for (int kind = 0; kind < OFFERS_KINDS; kind++)
+    for (int kind = 0; kind < OFFER_KINDS; kind++)
         add_range(list, (enum offer_kind)kind, &range);
     buf_printf(&title, "%s: %s", list->items[0].offer.gpu, buf_str(&range));
     if ((title.failed || range.failed) && d->rc == 0)
@@ -146,7 +148,7 @@ static void add_panel(struct draft *d, const struct listing *list)
         draft_set(d, &d->panel->marks, "lowest");
     buf_release(&title);
     buf_release(&range);
-    for (int kind = 0; kind < OFFERS_KINDS && d->rc == 0; kind++)
+    for (int kind = 0; kind < OFFER_KINDS && d->rc == 0; kind++)
         add_kind(&strip, list, (enum offer_kind)kind);
     mark_cheapest(&strip);
 }

@@ -177,7 +177,7 @@ static bool goes_before(const struct billed_rule *a, const struct billed_rule *b
 // Of a provider without a current offer: whatever rules it has.
 static void rules_without_offers(struct provider_making *m, const struct tariff_book *tariffs)
 {
-    for (int kind = OFFER_ON_DEMAND; kind < OFFERS_KINDS; kind++) {
+    for (int kind = OFFER_ON_DEMAND; kind < OFFER_KINDS; kind++) {
         struct billed_rule rule = {.kind = (enum offer_kind)kind};
         struct offer offer = m->any;
         offer.kind = rule.kind;

@@ -49,7 +49,7 @@ report("with none nearby, all are listed", "known are " in text and "EUR" in tex
     "acme,plain,,on-demand,,0,2,3600.00,USD,2026-10-30,test\n")
 AT = ("--date", "2026-10-31", "--book", "-", "--currency")
 text = fare("prices", "acme/", "--gpu", "A100-80GB-SXM", *AT, "EUR")
-report("prices: 11.172 USD an hour are 10 EUR", "USD/h EUR /GPU" in text and " 11.17 10.00 11.17 " in text, text)
+report("prices: 11.172 USD an hour are 10 EUR", "on demand machine EUR" in text and " 11.17 11.17 10.00 " in text, text)
 report("prices: the rate's date is stated once", text.count("1 EUR = 1.1172 USD on 2026-10-30") == 1, text)
 got = json.loads(subprocess.run([FARE, "prices", "acme/", "--gpu", "A100-80GB-SXM", *AT, "EUR", "--json"], capture_output=True, text=True).stdout)
 one = got["offers"][0]

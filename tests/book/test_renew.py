@@ -123,7 +123,7 @@ def daily():
     user = User("/good/jarvislabs/vms.csv")
     p = user.fare("prices", "h100")
     report("prices are fetched before they are shown, and one line says so",
-           p.returncode == 0 and "jarvislabs/x1" in p.stdout and fetching(user) and len(p.stderr.splitlines()) == 1, user.says())
+           p.returncode == 0 and "jarvislabs/h100" in p.stdout and fetching(user) and len(p.stderr.splitlines()) == 1, user.says())
     headers = Server.asked[0][1]
     report("a request says nothing about the user", set(headers) == {"Host", "User-Agent", "Accept"}
            and headers["User-Agent"].startswith("fare/"), headers)
@@ -189,7 +189,7 @@ def slow():
     user = User("/slow/jarvislabs/vms.csv")
     user.fare("prices", "h100")
     report("no command waits over three seconds", user.p.returncode == 0 and 2.5 < user.wall_s < 4.5 and fetching(user)
-           and "jarvislabs/x1" not in user.p.stdout, user.says())
+           and "jarvislabs/h100" not in user.p.stdout, user.says())
     user.fare("prices", "h100")
     report("while it is on its way, nobody asks again", len(Server.asked) == 1 and user.p.stderr == "", user.says())
     report("what arrives later serves the next command", user.wait(lambda: user.price() is not None), user.says())
@@ -211,7 +211,7 @@ def failing():
     for name in ("gone", "wrong", "huge", "lies"):
         user = User(f"/{name}/bad/vms.csv", "/good/jarvislabs/vms.csv")
         user.fare("prices", "h100")
-        report(f"a source that is {name} takes nothing from the others", user.p.returncode == 0 and "jarvislabs/x1" in user.p.stdout
+        report(f"a source that is {name} takes nothing from the others", user.p.returncode == 0 and "jarvislabs/h100" in user.p.stdout
                and "bad/" not in user.p.stdout, user.says())
         user.fare("prices", "update", f"{BASE}/{name}/bad/vms.csv")
         report(f"update says that it is {name}", user.p.returncode == 1 and "1 of 1 source failed" in user.p.stderr, user.says())

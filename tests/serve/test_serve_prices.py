@@ -127,11 +127,13 @@ report("a known GPU that nobody rents out: what to do", status == 200 and "nobod
 # ---- how old a price is: a small mark, or one sentence
 
 page = ask("/prices?gpu=Z9%20%3Ci%3E")[1]
-marked = [row[0] for row in cells(page, "Offers") if row[-1].endswith("†")]
+marked = [row[1] for row in cells(page, "Offers") if row[-1].endswith("†")]
 report("an old price has a small mark, which is explained once", marked == ["sun <b>/big@sky"] and page.count("†</td>") == 1
-       and "OLD" not in page and page.count("† last seen over 30\u00a0days ago") == 1, (marked, page.count("†")))
+       and "OLD" not in page and page.replace("\u00a0", " ").count("† last seen over 30 days ago") == 1, (marked, page.count("†")))
 page = ask("/prices?gpu=Y1")[1]
-report("where all are old, one sentence says so", "†" not in page and "OLD" not in page and "All of these prices were last seen" in page, page[-1500:])
+report("where all are old, one sentence says so", "†" not in page and "OLD" not in page
+       and f"dust/a, 1.00 USD on demand (Y1, seen {ago(100)}); dust/b, 0.40 USD on spot (Y1, seen {ago(8)})." in " ".join(html.unescape(page).split())
+       and "gets today's prices" in html.unescape(page), page[-1500:])
 
 # ---- the book by GPU model
 
