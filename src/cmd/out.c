@@ -266,8 +266,8 @@ void out_blocks(struct buf *line, const double *values, size_t count, size_t col
     }
 }
 
-void out_sparkline(struct out *out, const char *label, const double *values, size_t count,
-                   const char *unit)
+void out_sparkline(struct out *out, const char *label, const char *says, const double *values,
+                   size_t count, const char *unit)
 {
     double low, high;
     struct buf line = {0};
@@ -275,7 +275,7 @@ void out_sparkline(struct out *out, const char *label, const double *values, siz
         return;
     out_blocks(&line, values, count, (size_t)(out->width - LABEL_COLUMNS), out->unicode, &low,
                &high);
-    out_row(out, label, "%s\n%.4g to %.4g %s", buf_str(&line), low, high, unit);
+    out_row(out, label, "%s\n%s%.3g to %.3g %s", buf_str(&line), says, low, high, unit);
     out->text.failed |= line.failed;
     buf_release(&line);
 }

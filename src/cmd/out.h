@@ -59,8 +59,8 @@ int out_columns(const char *text); // that it takes on a terminal
 
 // Values as a line of blocks, with the least and the largest below; means if there are more than
 // fit. Fewer than two are not drawn.
-void out_sparkline(struct out *out, const char *label, const double *values, size_t count,
-                   const char *unit);
+void out_sparkline(struct out *out, const char *label, const char *says, const double *values,
+                   size_t count, const char *unit);
 
 // One block of such a line, from the lowest (0) to the highest (1).
 void out_block(struct buf *line, double share, bool unicode);

@@ -158,8 +158,8 @@ void run_text_notes(struct out *out, const struct runs *runs, const struct run_p
     for (size_t i = 0; i < runs->runs.count; i++) {
         const struct run *run = &runs->runs.items[i];
         if (runs->runs.count == 1)
-            out_sparkline(out, run->workload, run->step_plot_ms.items, run->step_plot_ms.count,
-                          "ms a step");
+            out_sparkline(out, run->workload, "steps took ", run->step_plot_ms.items,
+                          run->step_plot_ms.count, "ms");
         if (unsteady(run))
             out_row(out, run->workload, "the step times never settled: there is no single figure%s",
                     run->projection.wall_s.known ? ", and the whole training's time is a guess"

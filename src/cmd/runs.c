@@ -347,7 +347,8 @@ static int print_run(const struct cmd_call *call, struct ledger *ledger, struct 
         if (rc == 0 && o->common.json)
             rc = print_record(call->out, buf_str(&text), &past, &invoiced, err);
         else if (rc == 0)
-            rc = runs_page(call->out, &run, &past, &invoiced, err);
+            rc = o->all ? runs_page(call->out, &run, &past, &invoiced, err)
+                        : runs_brief(call->out, &run, &invoiced, err);
     }
     record_release(spending_row_fields, &invoiced);
     record_release(past_estimate_fields, &past);
@@ -470,6 +471,8 @@ static const struct opt show_options[] = {
     LEDGER_ROW,
     {"against", 0, OPT_TEXT, "RUN", NULL, AT(against), NULL,
      "show whether the two runs can be compared, and why not"},
+    {"all", 'a', OPT_FLAG, NULL, NULL, AT(all), NULL,
+     "all that is known: the plots, the phases, what was used, and where the figures are from"},
     {NULL},
 };
 
@@ -477,8 +480,8 @@ static const struct command runs_show = {
     .name = "runs show",
     .summary = "show one run on a page, or whether two can be compared",
     .arguments = "RUN",
-    .about = "Shows where the time went, the steps, the resources used, and everything needed to "
-             "judge the run. RUN is an id, the beginning of one (or of the part after its date or "
+    .about = "Shows how long it takes, what came out, where the time went, the noise and the cost; "
+             "with --all everything needed to judge the run. RUN is an id, the beginning of one (or of the part after its date or "
              "'import-'), 'last', a name, or a published result.",
     .options = show_options,
     .options_size = sizeof(struct runs_options),

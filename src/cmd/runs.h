@@ -99,6 +99,8 @@ void runs_say_added(const struct cmd_call *call, const char *verb, int64_t added
 
 void runs_table(struct out *out, const struct run *runs, size_t count);
 void runs_published_table(struct out *out, const struct run *runs, size_t count);
+int runs_brief(struct out *out, const struct run *run, const struct spending_row *invoiced,
+               struct err *err) MUST_USE;
 int runs_page(struct out *out, const struct run *run, const struct past_estimate *past,
               const struct spending_row *invoiced, struct err *err) MUST_USE;
 

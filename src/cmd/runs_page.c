@@ -2,6 +2,8 @@
 // runs show: one run, its documents with lines of its samples between them.
 #include "cmd/runs.h"
 
+#include <string.h>
+
 #include "view/run.h"
 
 enum { POINTS = 200 };
@@ -17,7 +19,7 @@ static void plot_steps(struct out *out, const struct run *run)
     }
     for (size_t i = 0; long_ones && i < count; i++)
         values[i] /= 1e3;
-    out_sparkline(out, "Steps", values, count, long_ones ? "s" : "ms");
+    out_sparkline(out, "Steps", "steps took ", values, count, long_ones ? "s" : "ms");
 }
 
 static void plot_samples(struct out *out, const struct run *run)
@@ -43,7 +45,7 @@ static void plot_samples(struct out *out, const struct run *run)
             if (each[kind].known)
                 values[count++] = each[kind].v;
         }
-        out_sparkline(out, names[kind], values, count, units[kind]);
+        out_sparkline(out, names[kind], "", values, count, units[kind]);
     }
 }
 
@@ -53,6 +55,29 @@ static void print_doc(struct out *out, struct doc *doc)
         out_printf(out, "\n");
     out_doc(out, doc);
     doc_release(doc);
+}
+
+int runs_brief(struct out *out, const struct run *run, const struct spending_row *invoiced,
+               struct err *err)
+{
+    struct page page = {0};
+    struct doc doc = {0};
+    SCOPED(buf_release) struct buf word = {0};
+    int rc = page_run_add(&page, run, err);
+    if (rc == 0) {
+        runs_short_id(run->id ? run->id : "last", &word);
+        view_run_brief(&doc, &page.runs.items[0], run);
+        runs_invoiced(&doc, invoiced);
+        const bool shipped = strncmp(buf_str(&word), "published-", 10) == 0; // a long name
+        doc_fact(&doc, "Next",
+                 shipped ? doc_text(&doc, "fare runs %s --all", buf_str(&word))
+                         : doc_text(&doc, "fare quote %s · fare runs %s --all · fare report %s",
+                                    buf_str(&word), buf_str(&word), buf_str(&word)));
+        out_doc(out, &doc);
+        doc_release(&doc);
+    }
+    record_release(page_fields, &page);
+    return rc;
 }
 
 int runs_page(struct out *out, const struct run *run, const struct past_estimate *past,

@@ -68,6 +68,134 @@ void view_run_starts(struct doc *doc, const struct page_run *run)
     }
 }
 
+// ---- in brief
+
+static const char *fact_of(const struct page_run *run, const char *what)
+{
+    for (size_t i = 0; i < run->facts.count; i++)
+        if (strcmp(run->facts.items[i].what, what) == 0)
+            return run->facts.items[i].value;
+    return NULL;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return a && b && strcmp(a, b) == 0;
+}
+
+// "train.py, 2026-11-18 03:12 on H200: 1 h 12 min (1 h 09 min to 1 h 16 min), projected after 6.0
+// s"
+static const char *whole_words(struct doc *doc, const struct page_run *shown, const struct run *run)
+{
+    const struct maybe_real after = run->projection.after_s;
+    struct buf text = {0};
+    buf_adds(&text, shown->name ? shown->name : shown->workload ? shown->workload : "A run");
+    if (shown->started)
+        buf_printf(&text, ", %.10s %.5s", shown->started,
+                   strlen(shown->started) > 11 ? shown->started + 11 : "");
+    buf_printf(&text, "%s%s: ", shown->machine ? " on " : "", shown->machine ? shown->machine : "");
+    if (!shown->time_s.known)
+        buf_adds(&text, "the time of the whole training is unknown");
+    else {
+        buf_adds(&text, units_time(shown->time_s.v).s);
+        if (shown->low_s.known)
+            buf_printf(&text, " (%s to %s)", units_time(shown->low_s.v).s,
+                       units_time(shown->high_s.v).s);
+        buf_printf(&text, "%s%s", shown->basis ? ", " : "", shown->basis ? shown->basis : "");
+        if (same_text(shown->basis, "projected") && after.known)
+            buf_printf(&text, " after %s", units_time(after.v).s);
+    }
+    if (shown->ended && !same_text(shown->ended, "finished") && !same_text(shown->ended, "sampled"))
+        buf_printf(&text, "; it %s %s", same_text(shown->ended, "failed") ? "has" : "was",
+                   shown->ended);
+    if (run->exit_code.v != 0)
+        buf_printf(&text, ", exit code %lld", (long long)run->exit_code.v);
+    buf_addc(&text, '.');
+    return doc_take(doc, &text);
+}
+
+// "steps took 17.8 to 89.1 ms"; nothing where they took the same.
+static void add_range(const struct run *run, struct buf *out)
+{
+    double low = 0, high = 0;
+    for (size_t i = 0; i < run->step_plot_ms.count; i++) {
+        const double ms = run->step_plot_ms.items[i];
+        low = i == 0 || ms < low ? ms : low;
+        high = ms > high ? ms : high;
+    }
+    const struct units_text from = units_step(low), to = units_step(high);
+    if (run->step_plot_ms.count < 2 || strcmp(from.s, to.s) == 0)
+        return;
+    buf_printf(out, "%ssteps took ", out->len > 0 ? "; " : "");
+    if (high < 1000)
+        buf_printf(out, "%.3g to %.3g ms", low, high);
+    else
+        buf_printf(out, "%s to %s", from.s, to.s);
+}
+
+// What came out, how long a step took, and what was busy.
+static const char *result_words(struct doc *doc, const struct page_run *shown,
+                                const struct run *run)
+{
+    const struct run_use *use = &run->use;
+    const struct maybe_real busy =
+        use->steady.gpu_percent.known ? use->steady.gpu_percent : use->gpu_percent;
+    const char *result = fact_of(shown, "Result"),
+               *counts = run->progress.counts ? run->progress.counts : "steps";
+    struct buf text = {0};
+    buf_adds(&text, result ? result : "");
+    if (shown->step_ms.known)
+        buf_printf(&text, "%s%s %s", text.len > 0 ? "; " : "", units_step(shown->step_ms.v).s,
+                   strcmp(counts, "steps") == 0    ? "a step"
+                   : strcmp(counts, "epochs") == 0 ? "an epoch"
+                                                   : "a sample");
+    if (strcmp(counts, "steps") == 0)
+        add_range(run, &text);
+    if (busy.known)
+        buf_printf(&text, "%sGPU %.0f %% busy", text.len > 0 ? "; " : "", busy.v);
+    if (use->gpu_memory_peak_bytes.known)
+        buf_printf(&text, "%s%s of its memory", text.len > 0 ? ", " : "",
+                   units_bytes(use->gpu_memory_peak_bytes.v).s);
+    if (text.len == 0)
+        return NULL;
+    if (text.data[0] >= 'a' && text.data[0] <= 'z')
+        text.data[0] -= 'a' - 'A';
+    buf_addc(&text, '.');
+    return doc_take(doc, &text);
+}
+
+// Phases of at least a hundredth.
+static const char *phase_words(struct doc *doc, const struct run *run)
+{
+    struct run_part parts[RUN_PARTS];
+    struct buf text = {0};
+    run_parts(run, parts);
+    for (size_t i = 0; i < RUN_PARTS; i++)
+        if (parts[i].ns.known && parts[i].ns.v > 0 && parts[i].ns.v >= run->phases.wall_ns.v / 100)
+            buf_printf(&text, "%s%s %s", text.len > 0 ? ", " : "", parts[i].name,
+                       units_time((double)parts[i].ns.v / 1e9).s);
+    return doc_take(doc, &text);
+}
+
+void view_run_brief(struct doc *doc, const struct page_run *shown, const struct run *run)
+{
+    struct buf step = {0}, noise = {0};
+    doc_say(doc, DOC_VERDICT, whole_words(doc, shown, run));
+    doc_say(doc, DOC_VERDICT, result_words(doc, shown, run));
+    doc_fact(doc, "Problem", shown->problem);
+    doc_fact(doc, "Time", phase_words(doc, run));
+    account_sentence(&run->account, &step);
+    doc_fact(doc, "A step", doc_take(doc, &step));
+    for (size_t i = 0; i < shown->taints.count; i++)
+        buf_printf(&noise, "%s%s", i ? "; " : "", shown->taints.items[i]);
+    if (noise.len == 0 && run->program.version) // others' records cannot tell
+        buf_adds(&noise, "none found");
+    doc_fact(doc, "Noise", doc_take(doc, &noise));
+    doc_fact(doc, "Cost", fact_of(shown, "Bill"));
+    doc_fact(doc, "Starts", shown->starts_words);
+    doc_fact(doc, "Corrected", fact_of(shown, "Corrected"));
+}
+
 // ---- without plots
 
 void run_parts(const struct run *run, struct run_part out[RUN_PARTS])

@@ -18,6 +18,9 @@ void view_run_doubts(struct doc *doc, const struct page_run *run);
 // What was measured.
 void view_run_figures(struct doc *doc, const struct page_run *run);
 
+// All of it in two sentences and a few facts.
+void view_run_brief(struct doc *doc, const struct page_run *shown, const struct run *run);
+
 // A saved job: each start on each machine.
 void view_run_starts(struct doc *doc, const struct page_run *run);
 

@@ -75,7 +75,7 @@ sums = record(fare("runs", "--by", "project,month", "--json"))["total"]
 report("the sum, and how many of it were corrected", D(sums["usd"]) == sum(map(D, COSTS.values())) and sums.get("corrected") == 3, sums)
 text = " ".join(fare("runs", "--by", "project").split())
 report("the table says it", "0.064" in text and "The cost of 3 runs is corrected" in text, text)
-text = " ".join(fare("runs", "first").split())
+text = " ".join(fare("runs", "first", "--all").split())
 report("and so does the run's page", "Corrected boot and cost" in text and "Bill 0.001 USD" in text and "2.16" not in text
        and "idle for 36 min 00 s since the machine was started; not billed" in text, text)
 pinned = record(fare("quote", "launched", "--pinned", "--json"))

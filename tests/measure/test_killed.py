@@ -113,7 +113,7 @@ report("and its provenance", run.get("net") and run.get("recipe") and run.get("d
 again, said = runs(home)
 report("it is delivered once and leaves nothing behind", len(again) == 1 and said == "" and left(home) == [],
        f"{len(again)} {said} {left(home)}")
-page = subprocess.run([FARE, "runs", "last"], env=env_of(home), capture_output=True, text=True).stdout
+page = subprocess.run([FARE, "runs", "last", "--all"], env=env_of(home), capture_output=True, text=True).stdout
 report("its page says that it was cut off", "killed" in page and "cut off" in page, page)
 
 home, times, started = place(), 8, 0

@@ -206,7 +206,7 @@ c = code("true", PATH=f"{slow}:{ENV['PATH']}")
 report("a slow git is given up", c.get("commit") == head and "dirty" not in c and time.time() - start < 15, c)
 
 code(venv / "bin/python", "train.py")
-page = subprocess.run([FARE, "runs", "last"], capture_output=True, text=True, env=ENV, cwd=WORK).stdout
+page = subprocess.run([FARE, "runs", "last", "--all"], capture_output=True, text=True, env=ENV, cwd=WORK).stdout
 report("the page", f"{head}, with changes" in page and "train.py, ~/work" in page and f"Python {told[0]}" in page and
        "cuDNN 9.1.0.70" in page, page)
 done()

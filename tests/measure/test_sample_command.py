@@ -174,7 +174,7 @@ report("projections made on the way are kept, with how far each was off", len(ch
        and all(abs(c["error"] - (c["wall_s"] / wall - 1)) < 1e-6 for c in checks), checks)
 report("which is said, in the order of time", off and [float(x) for x in re.findall(r"([+-][\d.]+) %", off.group(1))]
        == [round(c["error"] * 100, 1) for c in sorted(checks, key=lambda c: c["after_s"])], (off, checks))
-page = subprocess.run([FARE, "runs", "last"], capture_output=True, text=True).stdout
+page = subprocess.run([FARE, "runs", "last", "--all"], capture_output=True, text=True).stdout
 report("also by 'fare runs'", off and "Projected" in page and off.group(1).split(",")[0] in " ".join(page.split()), page)
 report("the last line has time, cost, place and the next command", re.fullmatch(
     rf"fare: train took (?:1[89]|2\d)\.\d s and cost 0\.(?:1[89]|2)\d* USD; kept as {run['id']}; next: fare quote last", lines[-1]), lines[-1])

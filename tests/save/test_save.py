@@ -67,7 +67,7 @@ class Place:
         return json.loads(p.stdout)
 
     def page(self):
-        return subprocess.run([FARE, "runs", "last"], env=self.env, capture_output=True, text=True).stdout
+        return subprocess.run([FARE, "runs", "last", "--all"], env=self.env, capture_output=True, text=True).stdout
 
 
 def check(name, good, text=""):

@@ -65,7 +65,7 @@ report("the account is what the steps are made of", near(a.get("busy_share"), 0.
 report("so is its work, the largest first", [(w["name"], w.get("precision"), round(w["share"], 6)) for w in a.get("work", [])] ==
        [("matrix products", "bf16", 0.2), ("element-wise and reductions", None, 0.2), ("copies to the GPU", None, 0.1),
         ("optimizer", None, 0.018)], a.get("work"))
-code, out, err = fare("runs", "last")
+code, out, err = fare("runs", "last", "--all")
 report("fare runs RUN shows the bar and the sentence", "Where a step goes: 10 ms, by the GPU's records of" in out
        and "the GPU waits 40 % of each step for data; a faster GPU will not help" in out and "waiting for the host" in out, out)
 code, out, err = fare("report", "last", "-o", "-")
