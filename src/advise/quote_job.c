@@ -678,6 +678,101 @@ int word_kind(const char *kind, bool spot, const char **out, struct err *err)
     return 0;
 }
 
+#define GPUS_MAX 1000000
+
+static bool ends_in_digit(const char *text)
+{
+    size_t len = strlen(text);
+    return len > 0 && text[len - 1] >= '0' && text[len - 1] <= '9';
+}
+
+// "21d", or "20d-22d". "20-22d" would be 20 seconds to 22 days, and is refused.
+static int read_range(const char *name, const char *text, struct quote_given *out, struct err *err)
+{
+    char first[64];
+    size_t len = strcspn(text, "-");
+    const char *last = text[len] ? text + len + 1 : text;
+    snprintf(first, sizeof first, "%.*s", (int)len, text);
+    bool good = len < sizeof first && clock_parse_duration(first, &out->low_ns) &&
+                clock_parse_duration(last, &out->high_ns) && out->low_ns > 0 &&
+                out->low_ns <= out->high_ns && ends_in_digit(first) == ends_in_digit(last);
+    return good ? 0 : word_bad(name, text, "a time such as 21d or 350ms, or a range: 20d-22d", err);
+}
+
+// "8", or "8+": offers with more fit too. For a run also "any"; 0: as many as it used.
+static int read_gpus(const char *name, const char *text, bool run, struct quote_given *out,
+                     struct err *err)
+{
+    char number[24];
+    size_t len = text ? strlen(text) : 0;
+    out->gpus = run ? 0 : 1;
+    if (run && text && strcmp(text, "any") == 0) {
+        out->gpus = QUOTE_GPUS_ANY;
+        return 0;
+    }
+    out->or_more = len > 1 && text[len - 1] == '+';
+    snprintf(number, sizeof number, "%.*s", (int)(len - out->or_more), text ? text : "");
+    if (text && (len >= sizeof number || !text_int(number, &out->gpus) || out->gpus < 1 ||
+                 out->gpus > GPUS_MAX))
+        return word_bad(name, text,
+                        run ? "a number such as 8, 8+ for at least that many, or any"
+                            : "a number such as 8, or 8+ for at least that many",
+                        err);
+    return 0;
+}
+
+bool quote_has_time(const struct quote_words *w)
+{
+    return w->time || w->steps > 0 || w->step_time;
+}
+
+static int check_alone(const struct quote_words *w, bool page, const char *word, const char *offer,
+                       struct err *err)
+{
+    const char *time = page ? "time" : "--time", *steps = page ? "steps" : "--steps";
+    const char *step_time = page ? "step_time" : "--step-time";
+    if (word) {
+        err_set(err, ERR_USAGE, "%s is for a training without a run, but '%.60s' names one",
+                w->time        ? time
+                : w->steps > 0 ? steps
+                               : step_time,
+                word);
+        return err_hint(err, "leave out one of the two");
+    }
+    if (w->time && (w->steps > 0 || w->step_time)) {
+        err_set(err, ERR_USAGE, "%s and %s exclude each other", time,
+                w->steps > 0 ? steps : step_time);
+        return err_hint(err, "%s is the whole training; %s × %s is too", time, steps, step_time);
+    }
+    if (!w->time && !w->step_time) {
+        err_set(err, ERR_USAGE, "%s is missing: how long does a step take?", step_time);
+        return err_hint(err, "such as %s 350ms", step_time);
+    }
+    if (!w->time && w->steps <= 0) {
+        err_set(err, ERR_USAGE, "%s is missing: how many steps does the training have?", steps);
+        return err_hint(err, "such as %s 60000", steps);
+    }
+    if (!w->gpu && !offer) {
+        err_set(err, ERR_USAGE, "on which machine does the training take that long?");
+        return err_hint(err, page ? "name a GPU, such as h100"
+                                  : "add --gpu h100 --gpus 8, say, or --offer PROVIDER/NAME");
+    }
+    return 0;
+}
+
+int quote_words_given(const struct quote_words *w, bool page, const char *word, const char *offer,
+                      struct quote_given *out, struct err *err)
+{
+    const char *gpus = page ? "gpus" : "--gpus";
+    *out = (struct quote_given){.gpu = w->gpu, .steps = w->steps > 0 ? w->steps : 0};
+    if (!quote_has_time(w))
+        return read_gpus(gpus, w->gpus, true, out, err);
+    TRY(check_alone(w, page, word, offer, err));
+    TRY(read_gpus(gpus, w->gpus, false, out, err));
+    return w->time ? read_range(page ? "time" : "--time", w->time, out, err)
+                   : read_range(page ? "step_time" : "--step-time", w->step_time, out, err);
+}
+
 int quote_words_take(const struct quote_words *w, bool page, struct quote_job *job, struct err *err)
 {
     static const enum offer_kind kinds[] = {OFFER_ON_DEMAND, OFFER_SPOT, OFFER_MONTHLY};

@@ -91,16 +91,30 @@ int word_kind(const char *kind, bool spot, const char **out, struct err *err) MU
 // ---- a quote; begins as QUOTE_WORDS
 
 struct quote_words {
-    const char *region, *kind, *budget;
+    const char *time, *step_time, *gpu, *gpus, *region, *kind, *budget;
     bool spot, measured;
-    int64_t deadline_ns, hours_per_month; // -1: not given
+    int64_t steps, deadline_ns, hours_per_month; // -1: not given
 };
 // clang-format off
-#define QUOTE_WORDS {.deadline_ns = -1, .hours_per_month = -1}
+#define QUOTE_WORDS {.steps = -1, .deadline_ns = -1, .hours_per_month = -1}
 
 // Rows; OF(member) is the offset of a member of struct quote_words.
 #define SPOT_WORD(at, group) \
     {"spot", 0, OPT_FLAG, NULL, NULL, at, group, "the same as --kind spot"}
+#define QUOTE_WORDS_TIME(OF) \
+    {"time", 0, OPT_TEXT, "TIME", NULL, OF(time), "Without a run", \
+     "a time that you know already: 21d, or 20d-22d; with --gpu or --offer"}, \
+    {"steps", 0, OPT_COUNT, "N", NULL, OF(steps), "Without a run", \
+     "the same from the number of steps", .least = 1}, \
+    {"step-time", 0, OPT_TEXT, "TIME", NULL, OF(step_time), "Without a run", \
+     "and the time of one: 350ms, or 340ms-360ms"}
+#define QUOTE_WORDS_GPU(OF) \
+    {"gpu", 0, OPT_TEXT, "NAME", NULL, OF(gpu), "Where", \
+     "only machines with this GPU; with --buy, the GPU of the machine to buy"}, \
+    {"gpus", 0, OPT_TEXT, "N", NULL, OF(gpus), "Where", \
+     "train on N GPUs, on machines with exactly N (default: as many as the run used, with --time " \
+     "1); N+: machines with more count too; any: as many of a machine's GPUs as is fastest. Each " \
+     "GPU keeps the run's batch, so there are fewer steps"}
 #define QUOTE_WORDS_WHERE(OF) \
     {"region", 0, OPT_TEXT, "NAME", NULL, OF(region), "Where", "only in this region"}, \
     {"kind", 0, OPT_CHOICE, "KIND", offer_kinds, OF(kind), "Where", \
@@ -119,6 +133,14 @@ struct quote_words {
     {"hours-per-month", 0, OPT_COUNT, "H", NULL, OF(hours_per_month), "Advice", \
      "name the best offer for occasional, steady (H hours) and heavy use", .least = 1}
 // clang-format on
+
+// Whether a time is given: --time, --steps or --step-time.
+bool quote_has_time(const struct quote_words *words);
+
+// Reads it, or the number of GPUs for a run. ERR_USAGE says what is missing, or does not go
+// together; `word` (optional) names a run, `offer` (optional) the machine.
+int quote_words_given(const struct quote_words *words, bool page, const char *word,
+                      const char *offer, struct quote_given *out, struct err *err) MUST_USE;
 
 // Sets those of the job's wishes that these words are for.
 int quote_words_take(const struct quote_words *words, bool page, struct quote_job *job,

@@ -38,7 +38,6 @@ static const struct quote_options defaults = {.max_age = QUOTE_MAX_AGE * DAY_NS,
                                               .checkpoint_ns = -1,
                                               .every_ns = -1,
                                               .runs = -1,
-                                              .steps = -1,
                                               .total_steps = -1,
                                               .total_epochs = -1,
                                               .words = QUOTE_WORDS,
@@ -59,20 +58,10 @@ static const struct opt options[] = {
      .least = 1},
     {"total-epochs", 0, OPT_COUNT, "N", NULL, AT(total_epochs), "Run", "the same in epochs",
      .least = 1},
-    {"time", 0, OPT_TEXT, "TIME", NULL, AT(time), "Without a run",
-     "a time that you know already: 21d, or 20d-22d; with --gpu or --offer"},
-    {"steps", 0, OPT_COUNT, "N", NULL, AT(steps), "Without a run",
-     "the same from the number of steps", .least = 1},
-    {"step-time", 0, OPT_TEXT, "TIME", NULL, AT(step_time), "Without a run",
-     "and the time of one: 350ms, or 340ms-360ms"},
+    QUOTE_WORDS_TIME(WORD_AT),
     {"offer", 0, OPT_TEXT, "OFFER", NULL, AT(offer), "Where",
      "price only this offer, line by line, treating the run's machine as one"},
-    {"gpu", 0, OPT_TEXT, "NAME", NULL, AT(gpu), "Where",
-     "only machines with this GPU; with --buy, the GPU of the machine to buy"},
-    {"gpus", 0, OPT_TEXT, "N", NULL, AT(gpus), "Where",
-     "train on N GPUs, on machines with exactly N (default: as many as the run used, with --time "
-     "1); N+: machines with more count too; any: as many of a machine's GPUs as is fastest. Each "
-     "GPU keeps the run's batch, so there are fewer steps"},
+    QUOTE_WORDS_GPU(WORD_AT),
     {"provider", 0, OPT_TEXT, "NAME", NULL, AT(provider), "Where", "only this provider's"},
     QUOTE_WORDS_WHERE(WORD_AT),
     {"more", 0, OPT_FLAG, NULL, NULL, AT(more), "Where",
@@ -176,8 +165,8 @@ static int check_named(const struct quote_options *o, struct err *err)
         {o->words.kind || o->words.spot, o->words.kind ? "--kind" : "--spot",
          "name the kind with the offer: PROVIDER/NAME:spot"},
         {o->provider, "--provider", "name the provider with the offer: PROVIDER/NAME"},
-        {o->gpu && !o->own.buy, "--gpu", "use only one of the two"},
-        {o->gpus, "--gpus", "the offer has its own number of GPUs"},
+        {o->words.gpu && !o->own.buy, "--gpu", "use only one of the two"},
+        {o->words.gpus, "--gpus", "the offer has its own number of GPUs"},
         {o->max_age != defaults.max_age, "--max-age",
          "the price is used whatever its age, and marked OLD"},
         {o->all, "--all", "use only one of the two"},
@@ -202,14 +191,14 @@ static int read_options(struct quote_job *job, const struct quote_options *o, st
                                               .setup_ns = given(o->setup_ns)};
     job->ask.offer = o->offer;
     // A given time is for that GPU; --buy buys one.
-    job->ask.gpu = quote_has_time(o) || o->own.buy ? NULL : o->gpu;
-    job->ask.own_gpu = quote_has_time(o) || !o->own.buy ? NULL : o->gpu;
+    job->ask.gpu = quote_has_time(&o->words) || o->own.buy ? NULL : o->words.gpu;
+    job->ask.own_gpu = quote_has_time(&o->words) || !o->own.buy ? NULL : o->words.gpu;
     job->ask.provider = o->provider;
     job->ask.every_region = o->all;
     job->more = o->more;
     job->ask.max_age = (int)(o->max_age / DAY_NS);
     TRY(quote_words_take(&o->words, false, job, err));
-    job->ask.estimates &= !quote_has_time(o);
+    job->ask.estimates &= !quote_has_time(&o->words);
     c->prorated = o->rule && strcmp(o->rule, "prorated") == 0;
     c->commit_months = o->commit;
     c->used_ns = o->used_ns;
@@ -246,7 +235,7 @@ static int take_total(const struct quote_options *o, const char *word, struct qu
     if (quote_is_workload(word))
         return err_set(err, ERR_USAGE, "%s is for a command's run, and '%s' is a workload", option,
                        word);
-    if (quote_has_time(o))
+    if (quote_has_time(&o->words))
         return err_set(err, ERR_USAGE, "%s is for a run; without one use --steps", option);
     return 0;
 }
@@ -305,9 +294,12 @@ static void pin(const struct quote_job *job, const struct quote_options *o, stru
     clock_iso(clock_date_s(), made);
     made[10] = '\0';
     buf_printf(&key, "%s %s", made, job->quote.rule);
-    const char *const parts[] = {
-        o->offer, o->gpu, o->provider, o->words.region, o->words.spot ? "spot" : o->words.kind,
-        o->date};
+    const char *const parts[] = {o->offer,
+                                 o->words.gpu,
+                                 o->provider,
+                                 o->words.region,
+                                 o->words.spot ? "spot" : o->words.kind,
+                                 o->date};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (parts[i])
             buf_printf(&key, " %.80s", parts[i]);
@@ -315,8 +307,8 @@ static void pin(const struct quote_job *job, const struct quote_options *o, stru
         buf_printf(&key, " trace %.80s", o->trace);
     if (o->bid)
         buf_printf(&key, " bid %.20s", o->bid);
-    if (o->gpus)
-        buf_printf(&key, " %.20s GPUs", o->gpus);
+    if (o->words.gpus)
+        buf_printf(&key, " %.20s GPUs", o->words.gpus);
     add_sizes(o, &key);
     if (job->total_steps > 0 || job->total_epochs > 0)
         buf_printf(&key, " %s",
@@ -490,7 +482,7 @@ static int run(const struct cmd_call *call, struct err *err)
 {
     const struct quote_options *o = call->options;
     const char *word = call->rest->count > 0 ? call->rest->args[0] : NULL;
-    struct quote_job job = {.asked = !quote_is_workload(word) && !quote_has_time(o),
+    struct quote_job job = {.asked = !quote_is_workload(word) && !quote_has_time(&o->words),
                             .ask.market = call->desk->market};
     struct ledger *ledger = NULL;
     struct quote_given given;
@@ -499,10 +491,15 @@ static int run(const struct cmd_call *call, struct err *err)
         err_set(err, ERR_USAGE, "'fare quote' takes one run or workload");
         return err_hint(err, "'fare compare' compares several");
     }
-    TRY(quote_take_given(o, word, &given, err));
+    TRY(quote_words_given(&o->words, false, word, o->offer, &given, err));
     TRY(take_total(o, word, &job, err));
-    job.ask.gpus = quote_has_time(o) ? 0 : (int)given.gpus;
+    job.ask.gpus = quote_has_time(&o->words) ? 0 : (int)given.gpus;
     job.ask.exact_gpus = !given.or_more && given.gpus > 0;
+    if (o->pinned && quote_has_time(&o->words))
+        return err_set(err, ERR_USAGE, "--pinned lists quotes of a run, and %s has none",
+                       o->words.time        ? "--time"
+                       : o->words.steps > 0 ? "--steps"
+                                            : "--step-time");
     if (o->pinned)
         return list_pinned(call, word, err);
     const char *format;
@@ -515,11 +512,11 @@ static int run(const struct cmd_call *call, struct err *err)
         rc = quote_take_spot(o, &trace, &job.ask.spot, err);
     if (rc == 0)
         rc = local_check(job.ask.market, o->currency, err);
-    if (rc == 0 && !quote_has_time(o))
+    if (rc == 0 && !quote_has_time(&o->words))
         rc = desk_ledger(call->desk, &ledger, err);
     if (rc == 0)
-        rc = quote_has_time(o) ? quote_load_given(&job, &given, err)
-                               : quote_load(&job, word, ledger, err);
+        rc = quote_has_time(&o->words) ? quote_load_given(&job, &given, err)
+                                       : quote_load(&job, word, ledger, err);
     out_complain(buf_str(&job.says));
     if (rc == 0 && o->explain) {
         rc = explain(call->out, &job, o->explain, err);
@@ -578,100 +575,6 @@ const struct command cmd_quote = {
     .examples = examples,
     .run = run,
 };
-
-// ---- a time that the user already knows
-// quote: the options of a time that the user already knows.
-
-#define GPUS_MAX 1000000
-
-static bool ends_in_digit(const char *text)
-{
-    size_t len = strlen(text);
-    return len > 0 && text[len - 1] >= '0' && text[len - 1] <= '9';
-}
-
-// "21d", or "20d-22d". "20-22d" would be 20 seconds to 22 days, and is refused.
-static int read_range(const char *option, const char *text, struct quote_given *out,
-                      struct err *err)
-{
-    char first[64];
-    size_t len = strcspn(text, "-");
-    const char *last = text[len] ? text + len + 1 : text;
-    snprintf(first, sizeof first, "%.*s", (int)len, text);
-    bool good = len < sizeof first && clock_parse_duration(first, &out->low_ns) &&
-                clock_parse_duration(last, &out->high_ns) && out->low_ns > 0 &&
-                out->low_ns <= out->high_ns && ends_in_digit(first) == ends_in_digit(last);
-    return good ? 0
-                : word_bad(option, text, "a time such as 21d or 350ms, or a range: 20d-22d", err);
-}
-
-// "8", or "8+": offers with more fit too. For a run also "any"; 0: as many as it used.
-static int read_gpus(const char *text, bool run, struct quote_given *out, struct err *err)
-{
-    char number[24];
-    size_t len = text ? strlen(text) : 0;
-    out->gpus = run ? 0 : 1;
-    if (run && text && strcmp(text, "any") == 0) {
-        out->gpus = QUOTE_GPUS_ANY;
-        return 0;
-    }
-    out->or_more = len > 1 && text[len - 1] == '+';
-    snprintf(number, sizeof number, "%.*s", (int)(len - out->or_more), text ? text : "");
-    if (text && (len >= sizeof number || !text_int(number, &out->gpus) || out->gpus < 1 ||
-                 out->gpus > GPUS_MAX))
-        return word_bad("--gpus", text,
-                        run ? "a number such as 8, 8+ for at least that many, or any"
-                            : "a number such as 8, or 8+ for at least that many",
-                        err);
-    return 0;
-}
-
-bool quote_has_time(const struct quote_options *o)
-{
-    return o->time || o->steps > 0 || o->step_time;
-}
-
-static int check_alone(const struct quote_options *o, const char *word, struct err *err)
-{
-    const char *option = o->time ? "--time" : o->steps > 0 ? "--steps" : "--step-time";
-    if (word) {
-        err_set(err, ERR_USAGE, "%s is for a training without a run, but '%.60s' names one", option,
-                word);
-        return err_hint(err, "leave out one of the two");
-    }
-    if (o->pinned)
-        return err_set(err, ERR_USAGE, "--pinned lists quotes of a run, and %s has none", option);
-    if (o->time && (o->steps > 0 || o->step_time)) {
-        err_set(err, ERR_USAGE, "--time and %s exclude each other",
-                o->steps > 0 ? "--steps" : "--step-time");
-        return err_hint(err, "--time is the whole training; --steps × --step-time is too");
-    }
-    if (!o->time && !o->step_time) {
-        err_set(err, ERR_USAGE, "--step-time is missing: how long does a step take?");
-        return err_hint(err, "such as --step-time 350ms");
-    }
-    if (!o->time && o->steps <= 0) {
-        err_set(err, ERR_USAGE, "--steps is missing: how many steps does the training have?");
-        return err_hint(err, "such as --steps 60000");
-    }
-    if (!o->gpu && !o->offer) {
-        err_set(err, ERR_USAGE, "on which machine does the training take that long?");
-        return err_hint(err, "add --gpu h100 --gpus 8, say, or --offer PROVIDER/NAME");
-    }
-    return 0;
-}
-
-int quote_take_given(const struct quote_options *o, const char *word, struct quote_given *out,
-                     struct err *err)
-{
-    *out = (struct quote_given){.gpu = o->gpu, .steps = o->steps > 0 ? o->steps : 0};
-    if (!quote_has_time(o))
-        return read_gpus(o->gpus, true, out, err);
-    TRY(check_alone(o, word, err));
-    TRY(read_gpus(o->gpus, false, out, err));
-    return read_range(o->time ? "--time" : "--step-time", o->time ? o->time : o->step_time, out,
-                      err);
-}
 
 // ---- spot
 // Spot machines in a quote: their options.

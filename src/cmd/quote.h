@@ -11,9 +11,8 @@ struct quote_options {
     struct cmd_common common;
     const char *ledger, *book, *format;
     struct quote_words words;
-    const char *offer, *gpu, *provider;
-    const char *time, *step_time, *gpus;
-    int64_t steps, total_steps, total_epochs;
+    const char *offer, *provider;
+    int64_t total_steps, total_epochs;
     bool all, more, pinned;
     const char *explain;
     const char *date, *rule, *hour_of_mine, *currency;
@@ -31,13 +30,5 @@ int quote_take_spot(const struct quote_options *options, struct availability *tr
 
 // Warns of each option for spot machines that was given although the quote has none.
 void quote_say_unused(const struct quote_options *options, const struct quote *quote);
-
-// Whether a time is given: --time, --steps or --step-time.
-bool quote_has_time(const struct quote_options *options);
-
-// Reads it, or the number of GPUs for a run. ERR_USAGE says what is missing, or does not go
-// together; `word` names a run.
-int quote_take_given(const struct quote_options *options, const char *word, struct quote_given *out,
-                     struct err *err) MUST_USE;
 
 #endif
