@@ -5,6 +5,7 @@ cannot be, in a comment before its block:
     <!-- not run: a GPU -->                      the whole block
     <!-- not run: a GPU: fare run inception -->  the lines that have these words
     <!-- output: this machine -->                it is run, and what it prints is not compared; for some lines likewise
+    <!-- with: an empty ledger -->               it is run as somebody would who has measured nothing
 
 The reasons are those below. A command is a line of a fenced block that begins with '$ ' (what follows is its output, with '...'
 for any lines) or with one of PROGRAMS; its description follows after two spaces. It must end with exit code 0."""
@@ -25,6 +26,7 @@ ROOT, HERE, FARE = Path(os.environ["ROOT"]), Path(os.environ["TMPDIR"]) / "docs"
 NOT_RUN = {"a GPU", "a cloud", "the network", "other machines", "a cluster", "a framework", "minutes of CPU time", "the build itself",
            "a bundle", "a web server", "your own files", "a placeholder"}
 OUTPUT = {"this machine", "this day", "other runs"}
+REASONS = {"not run": NOT_RUN, "output": OUTPUT, "with": {"an empty ledger"}}
 PROGRAMS = ("fare", "build/fare", "make", "tar", "sh", "FARE_", "srun", "sbatch", "python", "kubectl", "docker", "curl", "aws", "gcloud", "az", "sky", "mpirun")
 
 
@@ -64,7 +66,7 @@ def blocks_of(file):
     """(marks, commands) of each fenced block without a language, or of a shell's."""
     marks, lines, block, language, began = [], file.read_text().splitlines(), None, "", 0
     for number, line in enumerate(lines, 1):
-        mark = re.match(r"<!-- (not run|output): ([^:]*?)(?:: (.*?))? -->$", line)
+        mark = re.match(r"<!-- (not run|output|with): ([^:]*?)(?:: (.*?))? -->$", line)
         if block is not None and line.startswith("```"):
             if language in ("", "sh", "bash", "console"):
                 yield marks, commands_of(file, began, block)
@@ -129,8 +131,8 @@ ENV = {**os.environ, "PATH": f"{HERE}/bin:{os.environ['PATH']}", "XDG_DATA_HOME"
        "http_proxy": "http://127.0.0.1:9", "https_proxy": "http://127.0.0.1:9", "no_proxy": "127.0.0.1,localhost"}
 
 
-def run(line, timeout=120):
-    p = subprocess.Popen(["bash", "-c", line], cwd=HERE, env=ENV, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+def run(line, timeout=120, **env):
+    p = subprocess.Popen(["bash", "-c", line], cwd=HERE, env={**ENV, **env}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                          start_new_session=True)
     try:
         text = p.communicate(timeout=timeout)[0]
@@ -175,7 +177,7 @@ def main():
         if only and file.name not in only:
             continue
         for marks, commands in blocks_of(file):
-            wrong = [m for m in marks if m[1] not in (NOT_RUN if m[0] == "not run" else OUTPUT) or (m[2] and not any(m[2] in c.line for c in commands))]
+            wrong = [m for m in marks if m[1] not in REASONS[m[0]] or (m[2] and not any(m[2] in c.line for c in commands))]
             if marks and commands:
                 tap.report(f"{file.name}, line {commands[0].number}: its reasons are known, and each is for a command", not wrong, wrong)
             for c in commands:
@@ -190,7 +192,8 @@ def main():
                     continue
                 ran += 1
                 began = time.monotonic()
-                got = serves(c.line) if c.line.startswith("fare serve") else run(short(c.line))
+                env = {"FARE_LEDGER": str(HERE / "empty.db")} if c.reason(marks, "with") else {}
+                got = serves(c.line) if c.line.startswith("fare serve") else run(short(c.line), **env)
                 lacks = None if c.reason(marks, "output") or not c.output or got.returncode else compare(c.output, got.stdout)
                 tap.report(name, got.returncode == 0 and lacks is None,
                            f"exit code {got.returncode} after {time.monotonic() - began:.1f} s" + (f"; not printed: {lacks}" if lacks else "") + "\n" + got.stdout)
