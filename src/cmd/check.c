@@ -126,8 +126,8 @@ const struct command cmd_check = {
     .about = "Looks at the processor, memory, disk, GPUs and the cloud around them, tries the "
              "instruction sets and libraries that training uses, and lists causes of noisy "
              "measurements and extra cost, with remedies. Rates measured by --bandwidth, now or "
-             "before, are compared with the data sheets and with the share of them that others "
-             "reached; far less is a finding. Without --bandwidth it changes nothing, and takes "
+             "before, are compared with the data sheets and with what others reached; a rate far "
+             "below is a finding. Without --bandwidth it changes nothing, and takes "
              "under a second if the drivers answer.",
     .options = options_table,
     .options_size = sizeof(struct check_options),

@@ -180,7 +180,7 @@ static const struct opt options[] = {
     {"up", 0, OPT_DURATION, "TIME", NULL, AT(up_ns), NULL,
      "how long the machine is up each time, from its start until it is off (2m)"},
     {"run", 0, OPT_TEXT, "RUN", NULL, AT(run), NULL,
-     "take that time from a run instead: its own and a boot"},
+     "take that time from a run instead: the run's own, and a boot"},
     LEDGER_ROW,
     {"offer", 0, OPT_TEXT, "OFFER", NULL, AT(offer), NULL,
      "the machine: PROVIDER/NAME, or PROVIDER/NAME:spot"},

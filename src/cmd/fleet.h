@@ -33,15 +33,15 @@ struct fleet_options {
      "copy this folder or git revision for the command to run in (default: the current folder, up " \
      "to 100 MiB packed; .fareignore excludes files)"}, \
     {"no-bring", 0, OPT_FLAG, NULL, NULL, OF(fleet.no_bring), FLEET_GROUP, \
-     "copy no folder: elsewhere the command runs in an empty one"}, \
+     "copy no folder: there the command runs in an empty one"}, \
     {"bundle", 0, OPT_TEXT, "FILE", NULL, OF(fleet.bundle), FLEET_GROUP, \
      "fare's archive to copy there (default: FARE_BUNDLE, or the one this program is from)"}, \
     {"limit", 0, OPT_DURATION, "TIME", NULL, OF(fleet.limit_ns), FLEET_GROUP, \
-     "end a measurement there after this long, whatever it does (default: --max-time and ten " \
-     "minutes, for a whole training or a command none)", .least = 1}, \
+     "end a measurement there after this long in any case (default: ten minutes after --max-time; " \
+     "for a whole training or a command never)", .least = 1}, \
     {"patience", 0, OPT_DURATION, "TIME", NULL, OF(fleet.patience_ns), FLEET_GROUP, \
-     "leave a machine out that has not answered for this long (default 10m); one that never has, " \
-     "after a tenth of it", .least = 1}, \
+     "leave out a machine that has not answered for this long (default 10m), or for a tenth of it " \
+     "if it never has", .least = 1}, \
     {"yes", 'y', OPT_FLAG, NULL, NULL, OF(fleet.yes), FLEET_GROUP, \
      "do not ask before machines are rented"}
 // clang-format on

@@ -54,9 +54,9 @@ extern const char *const measuring_identities[];
                       "the same in epochs"),                                                       \
         MEASURING_ROW("grace", OPT_DURATION, "TIME", type, m.grace_ns, "Commands",                 \
                       "time between SIGTERM and SIGKILL (default 10s)"),                           \
-        MEASURING_ROW("no-trace", OPT_FLAG, NULL, type, m.no_trace, "Commands",                    \
-                      "do not record the kernels of its GPU (NVIDIA): use it for programs that "   \
-                      "profile themselves")
+        MEASURING_ROW(                                                                             \
+            "no-trace", OPT_FLAG, NULL, type, m.no_trace, "Commands",                              \
+            "do not record its GPU kernels (NVIDIA); for programs that profile themselves")
 
 #define MEASURING_RECORD(type, m)                                                                  \
     MEASURING_ROW("name", OPT_TEXT, "NAME", type, m.name, "Record",                                \

@@ -326,8 +326,8 @@ const struct command prices_update = {
              "in price-sources in XDG_CONFIG_HOME/fare or ~/.config/fare, or else the public "
              "catalogue of every provider that has one and the European Central Bank's exchange "
              "rates of the last 90 days. What has not changed is not fetched again. 'fare quote', "
-             "'fare prices' and 'fare' do the same once a day, as far as it takes at most three "
-             "seconds; the rest arrives for the next command. 'prices.update = never' in config in "
+             "'fare prices' and 'fare' do the same once a day and wait three seconds at most; what "
+             "comes later serves the next command. 'prices.update = never' in config in "
              "the same folder turns that off.",
     .options = options,
     .options_size = sizeof(struct prices_options),

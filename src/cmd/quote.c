@@ -53,8 +53,8 @@ static const struct opt options[] = {
     {"pinned", 0, OPT_FLAG, NULL, NULL, AT(pinned), NULL,
      "list earlier quotes of this run, with the prices they used"},
     {"total-steps", 0, OPT_COUNT, "N", NULL, AT(total_steps), "Run",
-     "the steps of the whole training, for a command whose run did not tell them or was to be "
-     "shorter",
+     "steps of the whole training, if the command's output did not say, or for a longer or shorter "
+     "one",
      .least = 1},
     {"total-epochs", 0, OPT_COUNT, "N", NULL, AT(total_epochs), "Run", "the same in epochs",
      .least = 1},
@@ -67,8 +67,8 @@ static const struct opt options[] = {
     {"more", 0, OPT_FLAG, NULL, NULL, AT(more), "Where",
      "one row for each machine that may be named, not only a few"},
     {"all", 'a', OPT_FLAG, NULL, NULL, AT(all), "Where",
-     "every region and every offer, not only the cheapest of each machine, and every offer left "
-     "out with its reason"},
+     "every region and every offer, not only the cheapest of each machine, and why the others "
+     "are left out"},
     QUOTE_WORDS_MEASURED(WORD_AT),
     {"explain", 0, OPT_TEXT, "OFFER|GPU", NULL, AT(explain), "Where",
      "how the estimate for this offer, or the cheapest one with this GPU, comes about: source, "
@@ -86,10 +86,10 @@ static const struct opt options[] = {
      "mean time between interruptions of spot machines (default: from imported traces of such "
      "machines or AWS's spot advisor, else unknown)"},
     {"trace", 0, OPT_TEXT, "FILE", NULL, AT(trace), "Spot",
-     "replay this availability trace: lines of index,time,x with x 1 while no spot machine can be "
-     "had"},
+     "replay this availability trace: lines of index,time,x, where x is 1 while no spot machine is "
+     "available"},
     {"bid", 0, OPT_TEXT, "USD", NULL, AT(bid), "Spot",
-     "replay the offer's price history: taken away while an hour costs more than this"},
+     "replay the offer's price history: the machine is taken away while an hour costs more"},
     {"checkpoint-time", 0, OPT_DURATION, "TIME", NULL, AT(checkpoint_ns), "Spot",
      "time to write a checkpoint (default: as measured, or estimated from the parameters)"},
     {"save-every", 0, OPT_DURATION, "TIME", NULL, AT(every_ns), "Spot",
@@ -108,8 +108,8 @@ static const struct opt options[] = {
      "time already used on this machine this month, for sustained-use discounts and caps"},
     {"storage", 0, OPT_BYTES, "SIZE", NULL, AT(storage), "Price", "size of an extra disk"},
     {"keep", 0, OPT_DURATION, "TIME", NULL, AT(keep_ns), "Price",
-     "how long the machine is kept from its start on, stopped after the training (default: deleted "
-     "when the training ends)"},
+     "keep the machine this long from its start, stopped after the training (default: delete it "
+     "then)"},
     {"egress", 0, OPT_BYTES, "SIZE", NULL, AT(egress), "Price", "data that leaves the provider"},
     {"ingress", 0, OPT_BYTES, "SIZE", NULL, AT(ingress), "Price", "data that enters the provider"},
     CURRENCY_ROW(AT(currency), "Price"),
@@ -552,22 +552,20 @@ const struct command cmd_quote = {
     .group = "Price",
     .summary = "the cost on rented machines: bills, deadline, budget, rent or buy",
     .arguments = "[RUN | WORKLOAD]",
-    .about =
-        "Prices a training on every machine that it was measured on or can be estimated for: by "
-        "the run named (default: "
-        "the last one) and by other runs of the same training, including imported and published "
-        "ones. An offer fits if it has the same GPU, as many of them and enough memory; a run on "
-        "CPUs fits its own instance type, or the same processor with as many virtual CPUs. Other "
-        "offers with GPUs get an estimate (from a run on a CPU alone, a lower bound: ≥), with an "
-        "interval that held for 90 % of public "
-        "trainings; --explain shows how it comes about, --measured leaves estimates out. --gpus "
-        "asks for another number of GPUs than the run used. --time, or --steps and --step-time, "
-        "price a time that you know already, without a run, on every offer with exactly these "
-        "GPUs. Each provider's own rules apply: units, minimums, "
-        "fees, caps; tax is left out. Prices come from the book ('fare prices'). The bill of a "
-        "spot "
-        "machine is the mean over many replays with interruptions, its interval 10 to 90 % of "
-        "them; ≥ marks a lower bound: the interruption rate is unknown.",
+    .about = "Prices a training on the machines of the book, from the run named (default: the last "
+             "one) and from other runs of the same training, imported and published ones included. "
+             "The short answer has a few machines; --more has all that may be called cheapest or "
+             "fastest, --all every offer. A run gives the time on machines with the same GPU, as "
+             "many of them and enough memory; a run on CPUs on its own instance type, or on the "
+             "same processor with as many virtual CPUs. Other machines get an estimate, with an "
+             "interval that held for 90 % of public trainings; from a run on a CPU alone, GPUs get "
+             "a lower bound (≥). --explain shows how an estimate comes about, --measured leaves "
+             "estimates out. --gpus asks for another number of GPUs than the run used. --time, or "
+             "--steps and --step-time, price a time that you know already, without a run, on every "
+             "offer with exactly these GPUs. Each provider's own rules apply: units, minimums, "
+             "fees, caps; tax is left out. Prices come from the book ('fare prices'). The bill of "
+             "a spot machine is the mean over many replays with interruptions, its interval 10 to "
+             "90 % of them; ≥ is a lower bound: the interruption rate is unknown.",
     .options = options,
     .options_size = sizeof(struct quote_options),
     .defaults = &defaults,

@@ -79,8 +79,7 @@ static const struct opt options[] = {
      "train the workload with another framework: pytorch, keras:tensorflow, keras:jax or "
      "keras:torch; gpt2 with pytorch, pytorch:compile or transformers (see FARE_PYTHON); after "
      "pytorch or keras, :plain trains the LSTMs of imdb, tweets and textgen cell by cell, without "
-     "a "
-     "fused layer"},
+     "a fused layer"},
     {"steps", 0, OPT_COUNT, "N", NULL, AT(steps), "Sampling", "train exactly N steps", .least = 1},
     {"sample", 0, OPT_FLAG, NULL, NULL, AT(sample), "Sampling",
      "stop a command once its total time is known; without it, a command runs to its end"},
@@ -98,14 +97,14 @@ static const struct opt options[] = {
     {"save", 0, OPT_TEXT, "DIR|s3://BUCKET/PREFIX", NULL, AT(save), "Saving",
      "save its checkpoints there, and resume from the newest one: on this machine or on another"},
     {"checkpoints", 0, OPT_TEXT, "DIR", NULL, AT(checkpoints), "Saving",
-     "where a command writes its checkpoints: a folder or a file (default: what an option such as "
-     "--output_dir of the command names)"},
+     "where a command writes its checkpoints: a folder or a file (default: from the command's own "
+     "options, such as --output_dir)"},
     {"notice", 0, OPT_TEXT, "SOURCES", NULL, AT(notice), "Saving",
      "what announces that the machine is taken away: auto (default: this cloud and SIGTERM), none, "
      "or some of aws,gcp,azure,signal:USR1@120,file:PATH"},
     {"on-notice", 0, OPT_TEXT, "SIGNAL|COMMAND", NULL, AT(on_notice), "Saving",
-     "tell a command by this signal (USR1, TERM ...) or shell command that it is to write a "
-     "checkpoint; it finds the same in FARE_EVENTS and in the file FARE_NOTICE"},
+     "ask a command for a checkpoint by this signal (USR1, TERM ...) or shell command; FARE_EVENTS "
+     "and the file FARE_NOTICE ask too"},
     {"save-every", 0, OPT_DURATION, "TIME", NULL, AT(save_every_ns), "Saving",
      "time between two saves (default: the best one, from the measured cost)", .least = 1},
     {"mtbi", 0, OPT_DURATION, "TIME", NULL, AT(between_ns), "Saving",
@@ -116,13 +115,13 @@ static const struct opt options[] = {
     {"keep-saves", 0, OPT_COUNT, "N", NULL, AT(keep), "Saving",
      "complete checkpoints to keep there (default 3)", .least = 1, .was = "keep"},
     {"job", 0, OPT_TEXT, "NAME", NULL, AT(job), "Saving",
-     "the job's identity there (default: from the command and its arguments)"},
+     "the job's name there (default: from the command and its arguments)"},
     {"lease", 0, OPT_DURATION, "TIME", NULL, AT(lease_ns), "Saving",
      "a machine that cannot reach the store for this long ends its job; another may take over "
      "after twice the time (default 30s)",
      .least = 1},
     {"start-over", 0, OPT_FLAG, NULL, NULL, AT(start_over), "Saving",
-     "train from the beginning; checkpoints that are there are neither used nor deleted"},
+     "train from the beginning; existing checkpoints are neither used nor deleted"},
     {"checkpoint-patience", 0, OPT_DURATION, "TIME", NULL, AT(patience_ns), "Saving",
      "if there are checkpoints and none can be used, try again for this long, then end with exit "
      "code 74 (default 10m)",
@@ -132,7 +131,7 @@ static const struct opt options[] = {
     {"idle", 0, OPT_DURATION, "TIME", NULL, AT(idle_ns), "Saving",
      "end a command that has used neither GPU nor CPU for this long", .least = 1},
     {"then", 0, OPT_TEXT, "poweroff|COMMAND", NULL, OF(then), "Saving",
-     "at the end, whatever it is: turn the machine off, or run this shell command"},
+     "when the run has ended, however it ended: turn the machine off, or run this shell command"},
     {"generate", 0, OPT_COUNT, "N", NULL, AT(generate), "Single workloads",
      "textgen, gpt2: print N characters or tokens from the trained net", .least = 1},
     {"size", 0, OPT_CHOICE, "SIZE", NULL, AT(variant.size), "Single workloads",

@@ -441,15 +441,16 @@ static const struct opt list_options[] = {
     {"published", 0, OPT_FLAG, NULL, NULL, AT(published), NULL,
      "list the published results that come with fare, instead of the ledger"},
     {"estimates", 0, OPT_FLAG, NULL, NULL, AT(estimates), NULL,
-     "show how far off an estimate for each of them would have been, made from your other runs of "
-     "its training; of the newest 200"},
+     "show how far off an estimate would have been for each of the newest 200, made from your "
+     "other runs of its training"},
     {"by", 0, OPT_TEXT, "KEY,...", NULL, AT(by), "Who spent what",
      "sum runs, time, GPU-hours and bills by user, host, project, offer or month"},
     {"budget", 0, OPT_TEXTS, "WHOSE=AMOUNT/PERIOD", NULL, AT(budget), "Who spent what",
      "set a budget for the team: project:bert=300/month, user=50EUR/week (each user), "
      "all=1000/month; 'none' as the amount removes it; may be given several times"},
     {"budgets", 0, OPT_FLAG, NULL, NULL, AT(budgets), "Who spent what",
-     "list the budgets, what is spent of them, and what it will be at this rate"},
+     "list the budgets, what is spent of them, and what will be spent by the end of the period "
+     "at this rate"},
     {"format", 'f', OPT_CHOICE, "NAME", runs_formats, AT(format), "Who spent what",
      "with --by: table (default), csv, md or json"},
     CURRENCY_ROW(AT(currency), "Who spent what"),
