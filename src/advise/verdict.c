@@ -435,9 +435,12 @@ struct verdict_limit verdict_of_deadline(const struct quote *quote, double deadl
     for (size_t i = 0; i < quote_count(quote); i++) {
         const struct bill *b = quote_at(quote, i);
         enum verdict_keeps keeps = verdict_in_time(b, deadline_s);
-        if (bill_price_doubtful(b) || standing_of(b) == STANDING_HIDDEN)
+        bool hidden = standing_of(b) == STANDING_HIDDEN;
+        if (bill_price_doubtful(b) || (hidden && keeps != VERDICT_MISSES))
             continue;
         k.possible++;
+        if (hidden)
+            continue;
         if (keeps != VERDICT_MISSES)
             add_kept(&k, b);
         if (!verdict_can_lead(b))
