@@ -688,8 +688,8 @@ static int say_unfinished(struct spotting *s, const struct replay_summary *sum, 
     }
     s->bill->spot.never_ends = some_bool(true);
     return texts_add(&s->bill->notes,
-                     "it is taken away too often for this training to end there, or cannot be had: "
-                     "the bill is that without interruptions, which nobody gets",
+                     "it is taken away too often for this training ever to end there, or is never "
+                     "available: the bill leaves interruptions out, so nobody would get it",
                      err);
 }
 
@@ -719,8 +719,8 @@ static int say_unknown(struct spotting *s, struct err *err)
     return texts_add(
         &s->bill->notes,
         s->hazard.life_ns > 0 && s->time->total_ns > s->hazard.life_ns
-            ? "how often it is taken away earlier than its provider ends it is unknown, and not "
-              "counted. --mtbi or --trace counts that"
+            ? "interruptions before its provider ends it are not counted: how many is unknown. "
+              "--mtbi or --trace counts them"
             : "how often it is taken away is unknown: this is the bill if it never is. --mtbi or "
               "--trace counts interruptions, as do imports of AWS's spot advisor and of "
               "availability traces",

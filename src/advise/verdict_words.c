@@ -440,7 +440,7 @@ void verdict_say_deadline(const struct quote *quote, double deadline_s, struct b
             verdict_add_bound(out, quote,
                               "; may be cheaper, but is not sure to be in time: ", k.bound.bill);
     } else if (k.possible == 0) {
-        buf_adds(out, " nothing can be said: no offer has a price that can be");
+        buf_adds(out, " nothing can be said: no offer has a price and a time to go by");
     } else {
         say_late(quote, &k, deadline_s, out);
     }
@@ -711,7 +711,7 @@ void verdict_say_rows_in_time(const struct verdict_limit *k, double deadline_s, 
                                                        : k->unsure.row;
     const char *what;
     if (k->sure.row)
-        what = named->cost.nano_usd.known ? cheapest_is : " the fastest, at prices unknown, is ";
+        what = named->cost.nano_usd.known ? cheapest_is : " no price is known; the fastest is ";
     else if (k->fastest.row)
         what = k->any ? " none of them is sure to finish; the fastest is "
                       : " none of them finishes; the fastest is ";

@@ -255,7 +255,7 @@ static int confirm(const struct state *state, const struct places *places, bool 
         if (yes)
             continue;
         if (!isatty(STDIN_FILENO)) {
-            err_set(err, ERR_USAGE, "nobody is there to agree to that");
+            err_set(err, ERR_USAGE, "there is no terminal to ask on");
             return err_hint(err, "--yes agrees to it");
         }
         fprintf(stderr, "fare: start? [y/N] ");

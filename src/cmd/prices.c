@@ -131,7 +131,7 @@ void doubts_print(struct out *out, const struct doubts *doubts)
 {
     struct buf says = {0};
     for (size_t i = 0; i < doubts->count; i++)
-        buf_printf(&says, "%s%s", i == 0 ? "# listed last: the price is " : "; or ",
+        buf_printf(&says, "%s%s", i == 0 ? "Listed last: the price is " : "; or ",
                    doubts->items[i]);
     buf_adds(&says, doubts->count > 0 ? "." : "");
     out_wrap_take(out, 0, &says);

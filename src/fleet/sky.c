@@ -232,7 +232,7 @@ static int read_start(const struct call_result *result, const char *cluster,
         report->state = REPORT_ABSENT;
         return call_failed(result, ERR_FAIL, "SkyPilot could not launch it", err);
     }
-    return call_failed(result, ERR_IO, "the launch failed, and the machine may be there", err);
+    return call_failed(result, ERR_IO, "the launch failed, but the machine may exist", err);
 }
 
 // The exit code of `sky logs`; -1: it did not get that far.

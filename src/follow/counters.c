@@ -539,13 +539,12 @@ static int find_total(const struct run *run, int64_t steps, int64_t epochs, int6
     const char *counts = run->progress.counts ? run->progress.counts : "steps";
     bool counts_epochs = strcmp(counts, "epochs") == 0;
     if (run->workload)
-        return err_set(err, ERR_USAGE, "the total of a workload of fare's is known");
+        return err_set(err, ERR_USAGE, "fare's own workloads have a known total");
     if (!run->steps.known || run->steps.v <= 0 || !run->phases.train_ns.known)
         return err_set(err, ERR_USAGE,
-                       "no steps were measured in this run, so that a total does "
-                       "not give a time");
+                       "no steps were measured in this run, so a total gives no time");
     if (epochs > 0 && !counts_epochs && !run->steps_per_epoch.known) {
-        err_set(err, ERR_USAGE, "this run does not tell how many steps an epoch has");
+        err_set(err, ERR_USAGE, "this run does not say how many steps an epoch has");
         return err_hint(err, "give --total-steps instead");
     }
     int64_t each = epochs > 0 && !counts_epochs ? run->steps_per_epoch.v : 1;

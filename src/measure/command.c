@@ -492,7 +492,7 @@ static void read_the_rest(struct command_job *job)
             break;
     }
     if (s->tail.at < written)
-        job->failed |= run_taint(job->run, "the last of its events were not read", NULL) != 0;
+        job->failed |= run_taint(job->run, "its last events were not read", NULL) != 0;
     streams_end_lines(s);
 }
 

@@ -175,7 +175,8 @@ static bool lease_waiting(void *context, const struct lease_holder *holder, int6
     char words[400];
     if (!g->o.waiting)
         return true;
-    snprintf(words, sizeof words, "waiting for the machine that runs it, or its death%s%s (%.0f s)",
+    snprintf(words, sizeof words,
+             "waiting until the machine that runs it ends or dies%s%s (%.0f s)",
              holder->host[0] ? ": " : "", holder->host, (double)left_ms / 1e3);
     return g->o.waiting(g->o.context, words);
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "advise/verdict_words.h"
 #include "base/clock.h"
 #include "base/money.h"
 #include "base/units.h"
@@ -12,7 +13,8 @@
 
 // ---- the lines
 
-// "0.90 USD for an hour, seen 2026-11-01; the time is that of run ... on g5.xlarge, measured".
+// "0.90 USD for an hour, seen 2026-11-01; the time is that of run ... on g5.xlarge, measured". A
+// time that was given stands in the title.
 static void say_price(struct doc *doc, const struct bill *b)
 {
     struct buf text = {0};
@@ -24,13 +26,15 @@ static void say_price(struct doc *doc, const struct bill *b)
                b->price_date ? b->price_date : "");
     if (b->price_old.v)
         buf_printf(&text, " (OLD: %s)", units_count(b->price_age_days.v, "day").s);
-    if (strcmp(b->basis, RUN_GIVEN) == 0)
-        buf_adds(&text, "; the time was given");
-    else
-        buf_printf(&text, "; the time is that of run %s on %s, %s", b->run,
-                   b->machine ? b->machine : "an unknown machine", b->basis);
+    if (strcmp(b->basis, RUN_GIVEN) != 0) // which the title says
+        buf_printf(&text, "; the time is %s run %s on %s%s%s%s",
+                   b->certainty ? "estimated from" : "that of", b->run,
+                   b->machine ? verdict_article(b->machine) : "",
+                   b->machine ? b->machine : "an unknown machine", b->certainty ? "" : ", ",
+                   b->certainty ? "" : b->basis);
     doc_say(doc, DOC_PLAIN, doc_take(doc, &text));
-    doc_say(doc, DOC_PLAIN, b->words);
+    if (b->words)
+        doc_say(doc, DOC_PLAIN, doc_text(doc, "Billing: %s", b->words));
     doc_say(doc, DOC_PLAIN, b->exchange);
 }
 
@@ -91,8 +95,7 @@ static void say_total(struct doc *doc, const struct bill *b)
         doc_say(doc, DOC_PLAIN, "This provider's rules are unknown: the rule above is assumed.");
     if (b->basis && strcmp(b->basis, "assumed") == 0)
         doc_say(doc, DOC_PLAIN,
-                "The time was measured on another machine; that this one takes as long is "
-                "assumed.");
+                "The time was measured on another machine; this one is assumed to take as long.");
     if (bill_time_is_bound(b))
         doc_say(doc, DOC_PLAIN,
                 doc_text(doc, "≥: nobody measured it there; the time is %s.", b->class));
@@ -188,7 +191,7 @@ static void say_way(struct doc *doc, const struct spot_row *r)
         doc_say(doc, DOC_PLAIN,
                 doc_text(doc, "%s: %.0f %% take more than 20 times the uninterrupted time.%s",
                          r->what, 100 * r->unfinished.v,
-                         r->lower_bound.v ? " Some were given up: ≥ marks a lower bound." : ""));
+                         r->lower_bound.v ? " Some were given up: ≥ is a lower bound." : ""));
 }
 
 static void say_ways(struct doc *doc, const struct bill_spot *s)
@@ -196,8 +199,8 @@ static void say_ways(struct doc *doc, const struct bill_spot *s)
     bool policies = false, fall_back = false;
     const struct spot_row *demand = NULL; // all of them have one price
     doc_say(doc, DOC_PLAIN,
-            "10, 50, 90 %: in that share of the replays it costs at most so much, and has ended by "
-            "then. The first amount is the mean.");
+            "10, 50, 90 %: that share of the replays costs no more, and has ended by then. The "
+            "first amount is the mean.");
     for (size_t i = 0; i < s->rows.count; i++) {
         const struct spot_row *r = &s->rows.items[i];
         demand = r->price_date ? r : demand;

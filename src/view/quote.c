@@ -277,8 +277,8 @@ static const char at_least[] =
 static const char *const note_words[NOTES] = {
     [NOTE_OLD] = "OLD: " PART_SEEN_OLD "; 'fare prices update' fetches newer ones.",
     [NOTE_ASSUMED] = "Rule assumed: the provider's is unknown; --offer shows the one assumed.",
-    [NOTE_INCOMPLETE] = "≥ the provider's rule lacks the price of something you asked for: the "
-                        "bill without it. --offer shows what.",
+    [NOTE_INCOMPLETE] = "≥ a lower bound: the provider's rule lacks the price of something you "
+                        "asked for; --offer shows what.",
     [NOTE_PRICE] = "~ the price is an estimate: nobody published it. --offer shows its source.",
     [NOTE_APART] = "The lowest bill first, but bills with an unknown part or a doubtful price come "
                    "last, an assumed rule counts as one by started hours, and an estimate comes "

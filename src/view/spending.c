@@ -165,10 +165,11 @@ static void add_invoices(struct doc *doc, const struct spending *s)
                      spending_amount(s->unmatched_usd).s));
     if (s->missing.v > 0)
         doc_say(doc, DOC_PLAIN,
-                doc_text(doc, "On no invoice that covers their time: %s%s%s%s.",
-                         units_count(s->missing.v, "run").s, s->missing_usd.known ? " over " : "",
+                doc_text(doc, "No invoice has a line for %s%s%s%s, though one covers their time.",
+                         units_count(s->missing.v, "run").s,
+                         s->missing_usd.known ? " (predicted: " : "",
                          s->missing_usd.known ? spending_amount(s->missing_usd).s : "",
-                         s->missing_usd.known ? " USD, predicted" : ""));
+                         s->missing_usd.known ? " USD)" : ""));
     if (effective.known && billed.known && effective.nano != billed.nano)
         doc_say(doc, DOC_PLAIN,
                 doc_text(doc,

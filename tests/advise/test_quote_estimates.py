@@ -241,7 +241,7 @@ def brief():
     assert math.isclose(spot["time_s"], end, abs_tol=1e-3), (spot["time_s"], end)
     assert math.isclose(float(spot["total"]), end / 3600, abs_tol=0.001), spot["total"]
     assert spot["spot"]["hazard"] == "unknown" and spot["spot"]["lower_bound"], spot
-    assert any("taken away earlier than its provider ends it is unknown" in n for n in spot["notes"]), spot["notes"]
+    assert any("interruptions before its provider ends it are not counted" in n for n in spot["notes"]), spot["notes"]
     # In 2018 Google ended such machines after a day, Amazon did not: both finish, with other machines.
     def kinds(time):
         q = json.loads(fare("quote", "--time", time, "--gpu", "k80", "--date", "2018-02-15", "--json"))

@@ -14,7 +14,7 @@
 #define LEAST_CPUS    0.1             // a run that uses less waits for something else
 #define ROUGH_FROM    2.0             // an interval as wide as this is an order of magnitude
 #define NO_FIGURE     "no estimate"
-#define NO_DEVICE     "the run does not tell its GPU or processor"
+#define NO_DEVICE     "the run's record names neither its GPU nor its processor"
 
 // Other programs that used this share of the CPUs, while nearly none was idle, may have slowed the
 // run down: it would use more of them alone. How many is unknown, and beyond NOISY_MOST between the
@@ -24,8 +24,8 @@
 #define NOISY_POWER 2
 #define NOISY_MOST  8.0
 #define TOO_NOISY                                                                                  \
-    "other programs used so much of the CPUs that the run's own threads cannot be told: measure "  \
-    "again while nothing else runs"
+    "other programs used so much of the CPUs that the run's own share is unknown: measure again "  \
+    "while nothing else runs"
 
 // A processor that the device table lacks: vectors of 256 bits, two multiply-adds a cycle, and as
 // many cycles as half its thread's multiply-adds. Adds a factor of two to the interval.

@@ -38,7 +38,7 @@ static void trace_words(struct hazard *h, const char *what)
     char mean[48], length[48];
     clock_words((int64_t)(availability_mean_s(h->trace) * 1e9), mean, sizeof mean);
     clock_words(h->trace->length_ns, length, sizeof length);
-    buf_printf(&h->words, "%s of %s: to be had %.0f %% of the time, for %s at a stretch on average",
+    buf_printf(&h->words, "%s of %s: available %.0f %% of the time, for %s at a stretch on average",
                what, length, 100 * availability_share(h->trace), mean);
 }
 
@@ -232,7 +232,7 @@ static int add_sample(struct reading *r, const struct csv *csv, struct err *err)
     if (!clock_parse(csv_text(csv, TIME), &at_s))
         return csv_fault(csv, TIME, err, "expected a time such as 2022-10-26T22:05:04Z");
     if (strcmp(x, "0") != 0 && strcmp(x, "1") != 0)
-        return csv_fault(csv, AWAY, err, "expected 0 (could be had) or 1 (could not)");
+        return csv_fault(csv, AWAY, err, "expected 0 (available) or 1 (not available)");
     if (a->sample_count > 0 && at_s <= r->last_s)
         return csv_fault(csv, TIME, err, "expected a later time than on the line before");
     if (a->sample_count == SAMPLES_MOST)
