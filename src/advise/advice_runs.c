@@ -99,7 +99,7 @@ static int64_t with_interruptions(const struct bill *bill, int64_t total)
     return (int64_t)fmin((double)total * (double)bill_before_credit(bill) / (double)before, 9e18);
 }
 
-// The bill for `runs` runs in one go on the offer of `bill`. `traffic` of them pay for egress and
+// The bill for `runs` runs as one use of the offer of `bill`. `traffic` of them pay for egress and
 // ingress: each run does, on whatever machine.
 static int bill_for(const struct quote_ask *ask, const struct bill *bill, double runs,
                     int64_t traffic, double share, bool month, struct cost *cost, struct err *err)

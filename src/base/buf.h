@@ -46,9 +46,9 @@ void buf_trim(struct buf *buf); // drops white space at the end
 int buf_check(const struct buf *buf, struct err *err) MUST_USE;
 
 // A failure for lack of memory sticks to the thread as well: a name that a line was made of and
-// nobody checked is missing in the answer. Whoever hands an answer out (a command, a page, a file
-// at its final name) asks for ERR_MEMORY here, in the thread that made it. Work that goes on for
-// days and can do without a text, as a measured run can, forgets the loss.
+// nobody checked is missing in the answer. The code that hands out an answer (a command, a page, a
+// file at its final name) asks for ERR_MEMORY here, in the thread that made it. Work that goes on
+// for days and can do without a text, as a measured run can, forgets the loss.
 int buf_lost(struct err *err) MUST_USE;
 void buf_lost_forget(void);
 

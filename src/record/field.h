@@ -8,8 +8,8 @@
 // An unknown value is absent: a null text, a number or list whose `known` is false, an object
 // without known members. JSON leaves absent values out; there is no null, and no zero that means
 // "unknown". A number that is not finite (a diverged loss) is absent too, and so is one that is
-// read and lies outside its range: whoever computes with a record need not fear absurd figures. In
-// a zeroed struct everything is absent; it can be released.
+// read and lies outside its range: code that computes with a record meets no absurd figures. In a
+// zeroed struct everything is absent; it can be released.
 #ifndef FARE_RECORD_FIELD_H
 #define FARE_RECORD_FIELD_H
 

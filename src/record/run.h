@@ -112,7 +112,7 @@ int run_taint(struct run *run, const char *text, struct err *err) MUST_USE;
 //   somebody first ran fare there, and it was charged. It becomes idle_before_ns, and the
 //   cost is computed again without it; it is absent if that cannot be done.
 // - interval: a sample that took longer than its own projection ended its interval before it began
-//   it, and whoever read that refused it. The whole takes at least as long as the sample. And the
+//   it, and readers refused it. The whole takes at least as long as the sample. And the
 //   lower end of a short sample was less than its steps could take: it is what they take at least.
 // - account: the GPU's account of a step was that of the recorded steps alone (record/reconcile.h).
 // - samples: rows of MLPerf logs that count samples had these as their epochs.

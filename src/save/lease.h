@@ -3,7 +3,7 @@
 //
 // Epochs. Each start of the job claims the next epoch, a number that only grows. Names in the
 // store:
-//     lease/EEEEEEEEEE/claim[.ID]   written once, by whoever claims the epoch
+//     lease/EEEEEEEEEE/claim[.ID]   written once, by the start that claims the epoch
 //     lease/EEEEEEEEEE/beat.ID      rewritten by its holder every beat_ms: a counter, and its state
 //     lease/EEEEEEEEEE/base         which checkpoint the epoch began from (keep.h)
 //

@@ -41,7 +41,7 @@ struct agree {
 
 #define TICKS_MOST 128 // between two meetings
 
-// rank 0, and whoever is alone
+// rank 0, and a process that is alone
 static bool agree_leads(const struct agree *a)
 {
     return group_place(a->group).rank == 0;

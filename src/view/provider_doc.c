@@ -36,7 +36,7 @@ static void add_yours(struct doc *doc, const struct provider *p)
         if (y->noise)
             buf_printf(&text, "; noisy, for one: %s", y->noise);
     } else if (y->runs.known)
-        buf_adds(&text, "you have no run there");
+        buf_adds(&text, "no runs there yet");
     doc_fact(doc, "Yours", doc_take(doc, &text));
     for (size_t i = 0; i < p->remarks.count; i++)
         doc_fact(doc, i == 0 ? "Remarks" : "",

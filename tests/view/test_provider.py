@@ -177,7 +177,7 @@ def yours():
     assert "1 of 7 runs failed before the first step" in says(p["cons"]), p["cons"]
     assert "1 taken away" in says(p["cons"]) and "1 of 7 runs throttled" in says(p["cons"]), p["cons"]
     assert page("runpod")["yours"] == {"runs": 0}, page("runpod")["yours"]
-    assert "you have no run there" in " ".join(fare("prices", "runpod").split())
+    assert "no runs there yet" in " ".join(fare("prices", "runpod").split())
 
 
 def remarks():

@@ -18,7 +18,7 @@
 #include "bill/market.h"
 #include "tables/offer.h"
 
-// availability: a record of when a spot machine could be had, asked at regular times.
+// availability: a record of when a spot machine was available, asked at regular times.
 //
 // A file has one line a sample, "index,timestamp,x", oldest first; x is 1 if a machine could not be
 // had then, else 0. A sample holds until the next one, the last one as long as the one before it (a
@@ -33,9 +33,9 @@ struct availability_span { // nanoseconds after the first sample
 struct availability {
     char *name; // the file's, without its folder
     int64_t first_s, length_ns;
-    struct availability_span *up; // when it could be had: in order, apart from each other
+    struct availability_span *up; // when it was available: in order, apart from each other
     size_t count;
-    unsigned char *samples; // 1: could be had
+    unsigned char *samples; // 1: available
     size_t sample_count;
     int64_t tick_ns; // between two samples: the mean, as whole minutes if it is over one
 };
@@ -51,7 +51,7 @@ int availability_read(const char *name, const char *text, size_t len, struct ava
 int availability_open(const char *path, struct availability *out, struct err *err) MUST_USE;
 void availability_release(struct availability *a);
 
-// The share of the time in which a machine could be had, and the mean length of an uninterrupted
+// The share of the time in which a machine was available, and the mean length of an uninterrupted
 // stretch; 0 if there is none.
 double availability_share(const struct availability *a);
 double availability_mean_s(const struct availability *a);
@@ -120,7 +120,7 @@ struct warning {
     char *provider, *source; // `source` ends in its date
     char *words;             // null: none
     int64_t ns;              // -1: unknown
-    char *taken;             // "capacity", or "price": whoever bids more gets it
+    char *taken;             // "capacity", or "price": the higher bid gets it
 };
 
 struct warnings {

@@ -363,7 +363,7 @@ static int remove_archives(const struct fetch_job *job, struct err *err)
     return 0;
 }
 
-// All files reach the disk in one go, then the set appears.
+// All files reach the disk together, then the set appears.
 static int put_in_place(const struct fetch_job *job, const char *final, struct err *err)
 {
     int fd = open(buf_str(&job->part), O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -152,7 +152,7 @@ static int open_everywhere(struct group *group, struct err *err)
 
 // ---- connecting ----
 
-struct joining { // shared with the thread; whoever is last frees it
+struct joining { // shared with the thread; the last user frees it
     pthread_mutex_t lock;
     struct nccl *nccl;
     struct nccl_id id;
