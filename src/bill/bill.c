@@ -57,6 +57,17 @@ static int add_item(struct making *m, const char *what, const char *how, int64_t
     return add_time(m, what, how, NULL, amount, err);
 }
 
+// "21 d 00 h"; "2 × 21 d 00 h" of two machines.
+static void times_words(const struct making *m, int64_t ns, char *out, size_t size)
+{
+    char words[48];
+    clock_words(ns, words, sizeof words);
+    if (m->wishes->machines > 1)
+        snprintf(out, size, "%lld × %s", (long long)m->wishes->machines, words);
+    else
+        snprintf(out, size, "%s", words);
+}
+
 static int add_times(struct making *m, const struct bill_time *time, int64_t gpus_used,
                      struct err *err)
 {
@@ -70,14 +81,14 @@ static int add_times(struct making *m, const struct bill_time *time, int64_t gpu
     char how[64];
     for (size_t i = 0; i < time->count; i++) {
         const struct bill_part *part = &time->parts[i];
-        clock_words(part->ns, how, sizeof how);
+        times_words(m, part->ns, how, sizeof how);
         TRY(add_time(m, part->what, how, part->source, prices[i], err));
     }
-    clock_words(m->charge.charged_ns - time->total_ns, how, sizeof how);
+    times_words(m, m->charge.charged_ns - time->total_ns, how, sizeof how);
     TRY(add_item(m, LINE_IDLE, how, prices[time->count], err));
     snprintf(how, sizeof how, "%lld of %lld", (long long)(gpus - used), (long long)gpus);
     TRY(add_item(m, LINE_UNUSED, how, unused, err));
-    clock_words(wishes_stopped_ns(m->wishes, time->total_ns), how, sizeof how);
+    times_words(m, wishes_stopped_ns(m->wishes, time->total_ns), how, sizeof how);
     return add_item(m, LINE_STOPPED, how, m->charge.stopped, err);
 }
 
@@ -103,11 +114,14 @@ static int64_t disk_gb(const struct rule *rule, int64_t gb)
 
 static int add_rest(struct making *m, struct err *err)
 {
-    char storage[64], discount[64], egress[64], ingress[64];
+    char each[32] = "", storage[96], discount[64], egress[64], ingress[64];
     const struct rule *rule = &m->price.rule;
     int64_t permille = m->price.own ? m->price.own->discount_permille : 0;
     int64_t disk = disk_gb(rule, m->wishes->storage_gb);
-    snprintf(storage, sizeof storage, disk != m->wishes->storage_gb ? "%lld GB as %lld" : "%lld GB",
+    if (m->wishes->machines > 1)
+        snprintf(each, sizeof each, "%lld × ", (long long)m->wishes->machines);
+    snprintf(storage, sizeof storage,
+             disk != m->wishes->storage_gb ? "%s%lld GB as %lld" : "%s%lld GB", each,
              (long long)m->wishes->storage_gb, (long long)disk);
     int64_t runs = m->wishes->runs > 1 ? m->wishes->runs : 1;
     traffic_words(rule, m->wishes->egress_bytes * runs, rule->egress_free_gb, egress,
@@ -221,6 +235,8 @@ static void describe(struct making *m, const char *name, struct err *err)
         b->gpus = some_real(o->gpus_milli / 1000.0);
     if (o->vcpus_milli > 0)
         b->vcpus = some_real(o->vcpus_milli / 1000.0);
+    if (m->wishes->machines > 1)
+        b->machines = some_int(m->wishes->machines);
     if (m->price.assumed)
         b->tariff_assumed = some_bool(true);
 }
@@ -299,6 +315,8 @@ static int note_commitment(struct making *m, struct err *err)
         return 0;
     TRY(money_scale(m->price.rate, COMMITTED_MONTH_S, m->price.per_s, MONEY_HALF_EVEN, &month,
                     err));
+    if (m->wishes->machines > 1)
+        TRY(money_scale(month, m->wishes->machines, 1, MONEY_HALF_EVEN, &month, err));
     TRY(money_scale(month, m->price.committed, 1, MONEY_HALF_EVEN, &all, err));
     money_short_in(month, m->price.paid_in, amount);
     money_short_in(all, m->price.paid_in, sum);

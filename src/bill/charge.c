@@ -311,6 +311,15 @@ static int check(const struct charge_use *use, struct err *err)
     return 0;
 }
 
+static int all_machines(const struct charge_use *use, struct charge *c, struct err *err)
+{
+    int64_t *const each[] = {&c->time,      &c->stopped, &c->monthly_fee,
+                             &c->setup_fee, &c->storage, &c->storage_stopped};
+    for (size_t i = 0; use->machines > 1 && i < sizeof each / sizeof *each; i++)
+        TRY(money_scale(*each[i], use->machines, 1, MONEY_DOWN, each[i], err));
+    return 0;
+}
+
 static int add_up(const struct rule *rule, const struct charge_use *use, struct charge *c,
                   struct err *err)
 {
@@ -341,6 +350,7 @@ int charge_use(const struct rule *rule, const struct charge_use *use, struct cha
     TRY(machine(rule, use, charge, err));
     TRY(fees(rule, use, charge, err));
     TRY(storage(rule, use, charge, err));
+    TRY(all_machines(use, charge, err));
     TRY(traffic(rule, use, charge, err));
     return add_up(rule, use, charge, err);
 }

@@ -75,7 +75,7 @@ size_t rule_fees(struct rule *rule, int64_t *fees[RULE_FEES_MAX]);
 // Where units begin on the clock, the time of day of the start counts. A quote does not know it.
 enum charge_clock { CLOCK_KNOWN, CLOCK_MEAN, CLOCK_BEST, CLOCK_WORST };
 
-struct charge_use { // one start of one machine
+struct charge_use { // one start of one machine, or of several that are alike
     int64_t start_s;
     enum charge_clock clock; // known: that of start_s; else over all times of day
     int64_t length_ns;
@@ -87,6 +87,7 @@ struct charge_use { // one start of one machine
     int64_t egress_bytes, ingress_bytes;
     int64_t egress_used_bytes; // that left earlier in the month
     int64_t discount_permille;
+    int64_t machines; // 0: one. Each is charged by the rule for itself; traffic is that of all
 };
 
 struct charge { // nano-units

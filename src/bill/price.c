@@ -185,6 +185,7 @@ static int use_of(const struct priced *p, const struct wishes *w, int64_t length
         __builtin_mul_overflow(w->ingress_bytes, runs, &ingress))
         return err_set(err, ERR_OVERFLOW, "more traffic than can be counted");
     *use = (struct charge_use){
+        .machines = w->machines,
         .start_s = p->start_s,
         .clock = w->clock,
         .length_ns = length_ns,

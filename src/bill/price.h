@@ -15,6 +15,7 @@ struct wishes {               // all zero: the machine alone, now, as its provid
     int64_t start_s;          // when the use begins, in seconds since 1970; 0: now
     enum charge_clock clock;  // whether the time of day of the start is known
     bool prorated;            // rate × time, without units, minimums and fees
+    int64_t machines;         // alike, which train together; 0: one. A disk each, traffic in all
     int64_t commit_months;    // committed use; 0: none
     int64_t used_ns;          // time on the same machine already charged this month
     int64_t storage_gb;       // in addition to the offer's own disk

@@ -185,6 +185,7 @@ static int list_bill(struct export *x, struct err *err)
         if (b->run && strcmp(job->evidence[i].run->id, b->run) == 0)
             run = job->evidence[i].run;
     TRY(quote_offer(&job->ask, b, &offer, err));
+    wishes.machines = b->machines.v;
     TRY(market_price(job->ask.market, &offer, &wishes, &x->price, err));
     x->committed = x->price.committed > 0;
     snprintf(x->commitment, sizeof x->commitment, "%s+%lldm", b->offer,
@@ -264,7 +265,8 @@ static void list_terms(const struct export *x, const struct kind *kind, double c
     if (cost <= 0)
         return;
     if (kind->by == BY_TIME) {
-        double units = x->bill->charged_s.v / (double)x->unit_s;
+        const int64_t machines = x->bill->machines.v > 1 ? x->bill->machines.v : 1;
+        double units = x->bill->charged_s.v / (double)x->unit_s * (double)machines;
         double average = (double)sum_of(&x->list, true) / 1e9 / units;
         *price = fabs(average - x->unit_price) < 1e-5 * x->unit_price ? x->unit_price : average;
     } else if (kind->by == BY_STOPPED_TIME)
