@@ -47,14 +47,14 @@ TEST(sparklines)
     static const double steps[] = {1, 2, 3, 4, 5, 6, 7, 8}, same[] = {3, 3, 3};
     double many[600], low, high;
     struct out out = {.width = 40, .unicode = true};
-    out_sparkline(&out, "Step", steps, 8, "ms");
-    out_sparkline(&out, "None", steps, 1, "ms"); // of one nothing can be seen
-    assert_string_equal(buf_str(&out.text), "Step      ▁▂▃▄▅▆▇█\n          1 to 8 ms\n");
+    out_sparkline(&out, "Step", "steps took ", steps, 8, "ms");
+    out_sparkline(&out, "None", "", steps, 1, "ms"); // of one nothing can be seen
+    assert_string_equal(buf_str(&out.text), "Step      ▁▂▃▄▅▆▇█\n          steps took 1 to 8 ms\n");
     buf_reset(&out.text);
     out.unicode = false;
-    out_sparkline(&out, "Step", steps, 8, "ms");
-    out_sparkline(&out, NULL, same, 3, "ms");
-    assert_string_equal(buf_str(&out.text), "Step      _.:-=+*#\n          1 to 8 ms\n"
+    out_sparkline(&out, "Step", "steps took ", steps, 8, "ms");
+    out_sparkline(&out, NULL, "", same, 3, "ms");
+    assert_string_equal(buf_str(&out.text), "Step      _.:-=+*#\n          steps took 1 to 8 ms\n"
                                             "          ___\n          3 to 3 ms\n");
     buf_reset(&out.text);
     for (int i = 0; i < 600; i++) // means of twenty neighbours each: 9.5, 29.5 ... 589.5
