@@ -107,7 +107,7 @@ report("36 minutes up are no boot of the first run", boot(first) is None and "bo
 report("first and second run cost their own time", cost(first) and cost(second), (first, second))
 report("the second was not idle before", idle(second, None) and boot(second) is None, second)
 report("somebody else's first run was", idle(run(*COMMAND, **{**user, **home()}), 2160))
-p = subprocess.run([FARE, "runs", first["id"]], capture_output=True, text=True, env={**os.environ, **user})
+p = subprocess.run([FARE, "runs", first["id"], "--all"], capture_output=True, text=True, env={**os.environ, **user})
 lines = p.stdout.splitlines()
 report("idle before is a line of its own", sum("idle for 36 min" in s and "not billed" in s for s in lines) == 1
        and not any("36 min" in s for s in lines[lines.index(next(s for s in lines if "Where the time went" in s)):]), p.stdout)
