@@ -251,13 +251,19 @@ def look(question, surface, text):
 
 
 def look_at_table(q, text):
-    """Each machine that a short answer shows beside those that lead may be named."""
+    """Each machine that a short answer shows beside those that lead may be named, or has nothing against it but the age that the answer
+    gives for the last rows."""
     short = collections.defaultdict(list)
     for i, b in enumerate(q.rows):
         short[b.get("short_name")].append(q.why[i])
-    for name in (word for line in text.split("\n\n")[1].splitlines() for word in line.split() if word in short):
+    said = " ".join(text.split())
+    many = re.search(r"those of the last (\d+) rows are older", said)
+    older = int(many[1]) if many else "that of the last row is older" in said
+    names = [word for line in text.split("\n\n")[1].splitlines() for word in line.split() if word in short]
+    for place, name in enumerate(names):
         judged["table"] += 1
-        if None not in short[name]:
+        aged = any(re.match(r"a price \d+ days old", why or "") for why in short[name])
+        if None not in short[name] and not (aged and place >= len(names) - older):
             faults.append(f"table, {' '.join(q.given)}: {name}: {short[name][0]}")
 
 
