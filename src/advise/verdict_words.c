@@ -736,8 +736,8 @@ static void add_title_ratio(const struct compare_row *row, enum verdict_measure 
     const struct compare_against *against = against_of(row, measure);
     bool chance = against->low.known && against->low.v <= 1 && against->high.v >= 1;
     if (against->ratio.known && !chance && !(measure == VERDICT_COST && row->cost.lower_bound.v))
-        buf_printf(out, "%.3g %s the %s", against->ratio.v, against->ratio.v < 1 ? "of" : "times",
-                   measure_words[measure].noun);
+        buf_printf(out, "%s %s the %s", units_number(against->ratio.v).s,
+                   against->ratio.v < 1 ? "of" : "times", measure_words[measure].noun);
 }
 
 // "box-2 takes 2 times the time and 0.5 of the cost of box-1"

@@ -115,6 +115,17 @@ struct units_text units_grouped(const char *number)
     return out;
 }
 
+struct units_text units_number(double value)
+{
+    struct units_text out;
+    double unit = value >= 100 ? pow(10, floor(log10(value)) - 2) : 0; // of the third digit
+    if (unit > 0)
+        snprintf(out.s, sizeof out.s, "%.0f", fmin(round(value / unit) * unit, 1e15));
+    else
+        snprintf(out.s, sizeof out.s, "%.3g", value);
+    return out;
+}
+
 struct units_text units_time(double s)
 {
     struct units_text out;
@@ -144,11 +155,7 @@ struct units_text units_pace(double per_s, const char *noun)
                  strchr("aeiou", noun[0]) ? "an" : "a", noun);
         return out;
     }
-    double unit = per_s >= 100 ? pow(10, floor(log10(per_s)) - 2) : 0; // of the third digit
-    if (unit > 0)
-        snprintf(out.s, sizeof out.s, "%.0f a second", fmin(round(per_s / unit) * unit, 1e15));
-    else
-        snprintf(out.s, sizeof out.s, "%.3g a second", per_s);
+    snprintf(out.s, sizeof out.s, "%.16s a second", units_number(per_s).s);
     return out;
 }
 

@@ -33,6 +33,9 @@ struct units_text units_grouped(const char *number);
 // are the wrong way round, as in records of earlier builds, count as one.
 double units_half_width(double low, double high, double middle);
 
+// Three digits, never with a power of ten above: 0.0123, 21.4, 1770.
+struct units_text units_number(double value);
+
 // A time in seconds as clock_words() has it: "1 min 04 s".
 struct units_text units_time(double s);
 

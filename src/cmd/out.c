@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/fs.h"
+#include "base/units.h"
 #include "base/utf8.h"
 
 enum {
@@ -275,7 +276,8 @@ void out_sparkline(struct out *out, const char *label, const char *says, const d
         return;
     out_blocks(&line, values, count, (size_t)(out->width - LABEL_COLUMNS), out->unicode, &low,
                &high);
-    out_row(out, label, "%s\n%s%.3g to %.3g %s", buf_str(&line), says, low, high, unit);
+    out_row(out, label, "%s\n%s%s to %s %s", buf_str(&line), says, units_number(low).s,
+            units_number(high).s, unit);
     out->text.failed |= line.failed;
     buf_release(&line);
 }

@@ -191,10 +191,10 @@ void run_text_notes(struct out *out, const struct runs *runs, const struct run_p
         const struct run_group *g = &runs->groups.items[i];
         if (g->spread.known)
             out_row(out, g->workload,
-                    "batch %lld: %lld runs, %.3g to %.3g ms per step, spread %.1f %% (standard "
+                    "batch %lld: %lld runs, %s to %s ms per step, spread %.1f %% (standard "
                     "deviation)",
-                    (long long)g->batch.v, (long long)g->runs.v, g->low_ms.v, g->high_ms.v,
-                    g->spread.v * 100);
+                    (long long)g->batch.v, (long long)g->runs.v, units_number(g->low_ms.v).s,
+                    units_number(g->high_ms.v).s, g->spread.v * 100);
         say_accuracy(out, g);
         say_saturation(out, runs, i);
     }
@@ -329,15 +329,15 @@ static void why(char out[160], const struct run *base, const struct run *run)
     if (!run->step_calculation_ms.known)
         snprintf(out, 160, "where its time goes is not known");
     else if (talk >= wait && talk >= slow)
-        snprintf(out, 160, "%.3g ms of a step go to exchanging gradients", talk);
+        snprintf(out, 160, "%s ms of a step go to exchanging gradients", units_number(talk).s);
     else if (wait >= slow)
-        snprintf(out, 160, "%.3g ms of a step are spent waiting for the slowest", wait);
+        snprintf(out, 160, "%s ms of a step are spent waiting for the slowest",
+                 units_number(wait).s);
     else
-        snprintf(
-            out, 160,
-            "a rank's share of the batch takes %.3g ms to calculate, not %.3g: it is too small, "
-            "or the ranks share the machine's cores and memory",
-            run->step_calculation_ms.v, ideal);
+        snprintf(out, 160,
+                 "a rank's share of the batch takes %s ms to calculate, not %s: it is too small, "
+                 "or the ranks share the machine's cores and memory",
+                 units_number(run->step_calculation_ms.v).s, units_number(ideal).s);
 }
 
 static void say(struct out *out, const struct run *base, const struct run *run)

@@ -10,6 +10,7 @@
 #include "advise/verdict_words.h"
 #include "base/clock.h"
 #include "base/money.h"
+#include "base/units.h"
 #include "bill/bill.h"
 #include "render/markup.h"
 #include "render/part.h"
@@ -99,7 +100,7 @@ static bool could_be_chance(const struct plot_point *p)
 // "2.46 times the time", "0.41 of the time"
 static void ratio_words(double ratio, const char *noun, char *out, size_t size)
 {
-    snprintf(out, size, "%.3g %s the %s", ratio, ratio < 1 ? "of" : "times", noun);
+    snprintf(out, size, "%s %s the %s", units_number(ratio).s, ratio < 1 ? "of" : "times", noun);
 }
 
 static void say_one(struct draft *d, const struct ratios *time, const struct ratios *cost)
@@ -124,8 +125,8 @@ static void say_one(struct draft *d, const struct ratios *time, const struct rat
 static void range_words(const struct ratios *r, char *out, size_t size)
 {
     char low[24], high[24];
-    snprintf(low, sizeof low, "%.3g", r->low);
-    snprintf(high, sizeof high, "%.3g", r->high);
+    snprintf(low, sizeof low, "%s", units_number(r->low).s);
+    snprintf(high, sizeof high, "%s", units_number(r->high).s);
     if (strcmp(low, high) == 0)
         snprintf(out, size, "%s", low);
     else
@@ -258,7 +259,8 @@ void result_gpus(struct draft *d)
     const struct plot_point *top = top_of(d->panel);
     if (!top)
         return;
-    snprintf(text, sizeof text, "%.0f GPUs are %.3g times as fast as one", top->x.v, top->y.v);
+    snprintf(text, sizeof text, "%.0f GPUs are %s times as fast as one", top->x.v,
+             units_number(top->y.v).s);
     say(d, text);
 }
 

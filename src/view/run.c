@@ -128,7 +128,7 @@ static void add_range(const struct run *run, struct buf *out)
         return;
     buf_printf(out, "%ssteps took ", out->len > 0 ? "; " : "");
     if (high < 1000)
-        buf_printf(out, "%.3g to %.3g ms", low, high);
+        buf_printf(out, "%s to %s ms", units_number(low).s, units_number(high).s);
     else
         buf_printf(out, "%s to %s", from.s, to.s);
 }
@@ -264,10 +264,11 @@ static void add_account(struct doc *doc, const struct run_account *a)
     struct buf text = {0};
     if (count == 0)
         return;
-    buf_printf(&text, "Where a step goes: %.3g ms, by the GPU's records of %lld",
-               a->full_step_ms.known ? a->full_step_ms.v : a->step_ms.v, (long long)a->steps.v);
+    buf_printf(&text, "Where a step goes: %s ms, by the GPU's records of %lld",
+               units_number(a->full_step_ms.known ? a->full_step_ms.v : a->step_ms.v).s,
+               (long long)a->steps.v);
     if (a->full_step_ms.v >= APART * a->step_ms.v)
-        buf_printf(&text, " that took %.3g ms each", a->step_ms.v);
+        buf_printf(&text, " that took %s ms each", units_number(a->step_ms.v).s);
     doc_heading(doc, 0, doc_take(doc, &text));
     doc_table(doc, "Where a step goes");
     for (size_t i = 0; i < count; i++) {

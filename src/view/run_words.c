@@ -98,19 +98,22 @@ static void add_parts(const struct run *run, struct buf *out)
 {
     const struct run_parallel *t = &run->parallel;
     if (run->step_communication_ms.known)
-        buf_printf(out, "; a step: %.3g ms calculation, %.3g communication, %.3g waiting",
-                   run->step_calculation_ms.v, run->step_communication_ms.v,
-                   run->step_waiting_ms.v);
+        buf_printf(out, "; a step: %s ms calculation, %s communication, %s waiting",
+                   units_number(run->step_calculation_ms.v).s,
+                   units_number(run->step_communication_ms.v).s,
+                   units_number(run->step_waiting_ms.v).s);
     else if (t->exchange_ms.known)
         buf_printf(out,
-                   "; a step: %.3g ms calculation, %.3g communication and waiting, by %lld of the "
+                   "; a step: %s ms calculation, %s communication and waiting, by %lld of the "
                    "ranks",
-                   run->step_calculation_ms.v, t->exchange_ms.v, (long long)t->ranks_seen.v);
+                   units_number(run->step_calculation_ms.v).s, units_number(t->exchange_ms.v).s,
+                   (long long)t->ranks_seen.v);
     else if (t->ranks_seen.known)
         buf_adds(out, "; communication and waiting are unknown");
     if (t->slowest_rank.known && t->most_ms.v >= t->least_ms.v * STRAGGLES)
-        buf_printf(out, "; rank %lld is the slowest: %.3g ms of calculation, the fastest %.3g",
-                   (long long)t->slowest_rank.v, t->most_ms.v, t->least_ms.v);
+        buf_printf(out, "; rank %lld is the slowest: %s ms of calculation, the fastest %s",
+                   (long long)t->slowest_rank.v, units_number(t->most_ms.v).s,
+                   units_number(t->least_ms.v).s);
 }
 
 void run_words_ranks(const struct run *run, struct buf *out)

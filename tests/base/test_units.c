@@ -98,6 +98,8 @@ TEST(step_times_and_paces)
     assert_string_equal(units_step(999.96).s, "1.0 s"); // not 1e+03 ms
     assert_string_equal(units_step(40550).s, "40.6 s");
     assert_string_equal(units_step(149500).s, "2 min 30 s");
+    assert_string_equal(units_number(0.01234).s, "0.0123");
+    assert_string_equal(units_number(1769.6).s, "1770"); // not 1.77e+03
     assert_string_equal(units_pace(14.26, "step").s, "14.3 a second");
     assert_string_equal(units_pace(4163.2, "sample").s, "4160 a second");
     assert_string_equal(units_pace(999.6, "step").s, "1000 a second");

@@ -44,7 +44,8 @@ TEST(glue_gives_way_where_no_line_is_long_enough)
 
 TEST(sparklines)
 {
-    static const double steps[] = {1, 2, 3, 4, 5, 6, 7, 8}, same[] = {3, 3, 3};
+    static const double steps[] = {1, 2, 3, 4, 5, 6, 7, 8}, same[] = {3, 3, 3},
+                        large[] = {211, 1769.6};
     double many[600], low, high;
     struct out out = {.width = 40, .unicode = true};
     out_sparkline(&out, "Step", "steps took ", steps, 8, "ms");
@@ -56,6 +57,9 @@ TEST(sparklines)
     out_sparkline(&out, NULL, "", same, 3, "ms");
     assert_string_equal(buf_str(&out.text), "Step      _.:-=+*#\n          steps took 1 to 8 ms\n"
                                             "          ___\n          3 to 3 ms\n");
+    buf_reset(&out.text);
+    out_sparkline(&out, "CPU", "", large, 2, "%"); // not 1.77e+03
+    assert_string_equal(buf_str(&out.text), "CPU       _#\n          211 to 1770 %\n");
     buf_reset(&out.text);
     for (int i = 0; i < 600; i++) // means of twenty neighbours each: 9.5, 29.5 ... 589.5
         many[i] = i;
