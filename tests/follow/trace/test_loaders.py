@@ -37,7 +37,7 @@ for w in burst["account"]["work"]:
 said = fare("runs", "import", str(HERE / "runs.jsonl"))
 report("records of earlier builds are read", "added 8 runs" in said, said)
 
-page = fare("runs", burst["id"])
+page = fare("runs", burst["id"], "--all")
 report("a burst between two waits: the GPU waits for data, and the record is marked",
        "the GPU waits 86 % of each step for data; a faster GPU will not help" in page and "GPU works" not in page
        and re.search(r"^Corrected +account\b", page, re.M) and "Where a step goes: 109 ms, by the GPU's records of 7 that took 15 ms each" in page, page)
@@ -45,10 +45,10 @@ explained = fare("quote", burst["id"], "--explain", OFFER)
 report("estimates from it are bound by the host", "GPU busy 13 %" in explained and "bound by the host" in explained
        and "factor of a step: 1\n" in explained, explained)
 for name in ("w0", "w2", "w8", "w8bar"):
-    page, explained = fare("runs", runs[name]["id"]), fare("quote", runs[name]["id"], "--explain", OFFER)
+    page, explained = fare("runs", runs[name]["id"], "--all"), fare("quote", runs[name]["id"], "--explain", OFFER)
     report(f"{name}: bound by its data", re.search(r"the GPU waits \d+ % of each step(, \d+ %)? for data; a faster GPU will not help", page)
            and "bound by the host" in explained, page[-1500:] + explained)
-page, explained = fare("runs", runs["resident"]["id"]), fare("quote", runs["resident"]["id"], "--explain", OFFER)
+page, explained = fare("runs", runs["resident"]["id"], "--all"), fare("quote", runs["resident"]["id"], "--explain", OFFER)
 report("the same net with its data on the GPU is bound by the GPU", "the GPU works 92 % of each step" in page
        and "bound by the GPU" in explained and "Corrected" not in page, page[-1500:] + explained)
 done()
