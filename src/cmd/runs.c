@@ -482,7 +482,8 @@ static const struct command runs_show = {
     .summary = "show one run on a page, or whether two can be compared",
     .arguments = "RUN",
     .about = "Shows how long it takes, what came out, where the time went, the noise and the cost; "
-             "with --all everything needed to judge the run. RUN is an id, the beginning of one (or of the part after its date or "
+             "with --all everything needed to judge the run. RUN is an id, the beginning of one "
+             "(or of the part after its date or "
              "'import-'), 'last', a name, or a published result.",
     .options = show_options,
     .options_size = sizeof(struct runs_options),

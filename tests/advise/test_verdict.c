@@ -21,8 +21,8 @@ static struct bill bill(const char *offer, int cents, double time_s, int place)
 TEST(bills)
 {
     static char certainty[] = "estimated ±20 %", trial[] = "trial"; // as standing_judge() says
-    struct bill measured[] = {bill("a/spot", 10, 100, 1), bill("a/cheap", 50, 100, 3),
-                              bill("a/near", 55, 99.5, 4), bill("a/fast", 90, 50, 5),
+    struct bill measured[] = {bill("a/spot", 10, 100, 1),    bill("a/cheap", 50, 100, 3),
+                              bill("a/near", 55, 99.5, 4),   bill("a/fast", 90, 50, 5),
                               bill("a/assumed", 20, 200, 6), bill("a/wrong", 20, 10, 8)};
     struct bill estimates[] = {bill("b/first", 40, 80, 2), bill("b/wide", 45, 30, 7)};
     measured[0].spot.lower_bound = some_bool(true);
