@@ -232,11 +232,10 @@ static void money_release(struct money *money, struct report *report)
 static void show_quotes(const struct cmd_call *call, const struct report *report,
                         const struct power_given *power)
 {
-    struct doc doc = {0};
+    SCOPED(doc_release) struct doc doc = {0};
     view_rented(&doc, report, call->desk->market, power);
     out_printf(call->out, doc.count > 0 ? "\n" : "");
     out_doc(call->out, &doc);
-    doc_release(&doc);
 }
 
 static void print_samples(const struct cmd_call *call, const struct report *report,
@@ -307,22 +306,16 @@ static int make_report(const struct cmd_call *call, const struct report *report,
                                  .run_count = report->runs.count,
                                  .jobs = money->jobs,
                                  .job_count = money->count};
-    struct page page = {0};
-    struct buf text = {0}, path = {0};
-    int rc = page_make(&ask, &page, err);
-    if (rc == 0)
-        html_page(&text, &page);
-    if (rc == 0)
-        rc = report_path(o, &path, err);
-    if (rc == 0)
-        rc = report_write(out, buf_str(&path), &text, err);
-    if (rc == 0 && !o->common.json && strcmp(buf_str(&path), "-") != 0)
+    SCOPED(page_release) struct page page = {0};
+    SCOPED(buf_release) struct buf text = {0}, path = {0};
+    TRY(page_make(&ask, &page, err));
+    html_page(&text, &page);
+    TRY(report_path(o, &path, err));
+    TRY(report_write(out, buf_str(&path), &text, err));
+    if (!o->common.json && strcmp(buf_str(&path), "-") != 0)
         out_printf(out, "%sThe report, with plots: %s\n",
                    out->fd == STDERR_FILENO ? "fare: " : "\n", buf_str(&path));
-    buf_release(&text);
-    buf_release(&path);
-    record_release(page_fields, &page);
-    return rc;
+    return 0;
 }
 
 // The measurement is already printed and kept, so failing to write the report is only a warning.

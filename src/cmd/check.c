@@ -25,13 +25,12 @@ static int strict_result(const struct machine *machine, struct err *err)
 static int measure_rates(struct machine *machine, struct err *err)
 {
     struct err why = {0};
-    struct buf words = {0};
+    SCOPED(buf_release) struct buf words = {0};
     TRY(rates_measure(machine, err));
     if (rates_keep(&machine->rates, &why) != 0) {
         buf_printf(&words, "the rates are not kept for later runs: %s\n", why.text);
         out_complain(buf_str(&words));
     }
-    buf_release(&words);
     return 0;
 }
 
@@ -39,7 +38,7 @@ static int measure_rates(struct machine *machine, struct err *err)
 static int compare_with_sheets(struct machine *machine, struct err *err)
 {
     struct err why = {0};
-    struct buf words = {0};
+    SCOPED(buf_release) struct buf words = {0};
     int rc = expect_fill(machine, &why);
     if (rc == ERR_MEMORY)
         return err_memory(err);
@@ -47,7 +46,6 @@ static int compare_with_sheets(struct machine *machine, struct err *err)
         buf_printf(&words, "not compared with the data sheets: %s\n", why.text);
         out_complain(buf_str(&words));
     }
-    buf_release(&words);
     return 0;
 }
 
@@ -62,21 +60,19 @@ static int check(const struct check_options *options, struct out *out, struct er
 {
     const struct inspect_options inspect = {
         .bandwidth = options->bandwidth, .no_cloud = options->no_cloud, .libraries = true};
-    struct machine machine = {0};
-    int rc = machine_inspect(&inspect, &machine, err);
-    if (rc == 0 && !inspect_recorded())
-        rc = options->bandwidth ? measure_rates(&machine, err)
-                                : rates_recall(machine.fingerprint, &machine.rates, err);
-    if (rc == 0)
-        rc = compare_with_sheets(&machine, err);
-    if (rc == 0 && options->common.json)
-        rc = out_record(out, machine_fields, &machine, err);
-    else if (rc == 0)
+    SCOPED(machine_release) struct machine machine = {0};
+    TRY(machine_inspect(&inspect, &machine, err));
+    if (!inspect_recorded())
+        TRY(options->bandwidth ? measure_rates(&machine, err)
+                               : rates_recall(machine.fingerprint, &machine.rates, err));
+    TRY(compare_with_sheets(&machine, err));
+    if (options->common.json)
+        TRY(out_record(out, machine_fields, &machine, err));
+    else
         check_text(out, &machine);
-    if (rc == 0 && options->strict)
-        rc = strict_result(&machine, err);
-    machine_release(&machine);
-    return rc;
+    if (options->strict)
+        TRY(strict_result(&machine, err));
+    return 0;
 }
 
 #define AT(member) offsetof(struct check_options, member)

@@ -179,7 +179,7 @@ static void gpu_figures(const struct machine_gpu *gpus, size_t count, size_t mem
 // Eight equal GPUs take two lines, not sixteen.
 static void gpus(struct out *out, const struct machine *m, struct buf *row)
 {
-    struct buf next = {0};
+    SCOPED(buf_release) struct buf next = {0};
     for (size_t first = 0, count; first < m->gpus.count; first += count) {
         const struct machine_gpu *g = &m->gpus.items[first];
         gpu_kind(g, row);
@@ -207,7 +207,6 @@ static void gpus(struct out *out, const struct machine *m, struct buf *row)
     if (m->gpus.count == 0)
         out_row(out, "GPU", "none");
     out->text.failed |= next.failed;
-    buf_release(&next);
 }
 
 // A line for each place: "cuDNN 9.19.0, NCCL 2.28.9 in /opt/env".

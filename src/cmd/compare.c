@@ -195,7 +195,7 @@ static int print(const struct cmd_call *call, const struct compare *compare, con
         compare_csv(&out->text, compare);
         return 0;
     }
-    struct doc doc = {0};
+    SCOPED(doc_release) struct doc doc = {0};
     view_compare(&doc, compare);
     if (strcmp(format, "md") == 0)
         doc_markdown(&out->text, &doc, 2);
@@ -211,7 +211,6 @@ static int print(const struct cmd_call *call, const struct compare *compare, con
         out_styled(out, OUT_DIM, "The ledger is %s", ledger);
         out_printf(out, "\n");
     }
-    doc_release(&doc);
     return 0;
 }
 
@@ -219,7 +218,7 @@ static int run(const struct cmd_call *call, struct err *err)
 {
     const struct compare_cmd_options *o = call->options;
     struct ledger *ledger = NULL;
-    struct words words = {0};
+    SCOPED(words_release) struct words words = {0};
     struct comparing *comparing = NULL;
     struct compare compare = {0};
     struct market *market = call->desk->market;
@@ -262,7 +261,6 @@ static int run(const struct cmd_call *call, struct err *err)
         rc = print(call, &compare, ledger ? ledger_name(ledger) : NULL, err);
     record_release(compare_fields, &compare);
     comparing_free(comparing);
-    words_release(&words);
     return rc;
 }
 

@@ -143,12 +143,10 @@ static void list_offers(struct words *w)
 static int add_run(void *arg, const char *id, const char *text, struct err *err)
 {
     struct words *w = arg;
-    struct run run = {0};
-    int rc = record_from_text(run_fields, text, strlen(text), &run, err);
-    if (rc == 0)
-        w->each(w->context, id, run.name ? run.name : "");
-    record_release(run_fields, &run);
-    return rc;
+    SCOPED(run_release) struct run run = {0};
+    TRY(record_from_text(run_fields, text, strlen(text), &run, err));
+    w->each(w->context, id, run.name ? run.name : "");
+    return 0;
 }
 
 // A database on another machine may be slow to answer.
@@ -168,7 +166,7 @@ static void list_runs(struct words *w)
 
 static void list_published(struct words *w)
 {
-    struct buf share = {0}, names = {0};
+    SCOPED(buf_release) struct buf share = {0}, names = {0};
     if (folder_share(&share, NULL) == 0) {
         struct tree tree = {.root = buf_str(&share)};
         char *cursor = tree_list(&tree, &names, "/published") ? names.data : NULL;
@@ -180,8 +178,6 @@ static void list_published(struct words *w)
                 w->each(w->context, name, "published results");
         }
     }
-    buf_release(&share);
-    buf_release(&names);
 }
 
 // The names that an option's value or a command's arguments can have; those that cannot be read are

@@ -345,14 +345,10 @@ static int read_emit(const struct cron_options *o, char **command, struct err *e
 static int read_run(struct desk *desk, const char *word, struct run *run, struct err *err)
 {
     struct ledger *ledger;
-    struct buf text = {0};
-    int rc = desk_ledger(desk, &ledger, err);
-    if (rc == 0)
-        rc = ledger_find(ledger, word, &text, err);
-    if (rc == 0)
-        rc = record_from_text(run_fields, buf_str(&text), text.len, run, err);
-    buf_release(&text);
-    return rc;
+    SCOPED(buf_release) struct buf text = {0};
+    TRY(desk_ledger(desk, &ledger, err));
+    TRY(ledger_find(ledger, word, &text, err));
+    return record_from_text(run_fields, buf_str(&text), text.len, run, err);
 }
 
 // In the region; if the book has the offer without any, at that price.
@@ -424,9 +420,9 @@ static int run(const struct cmd_call *call, struct err *err)
     struct cron_ask ask = {.schedule = call->rest->count > 0 ? call->rest->args[0] : NULL,
                            .time_zone = o->emit.time_zone,
                            .currency = o->currency};
-    struct schedule_record record = {0};
-    struct run measured = {0};
-    struct buf offer = {0};
+    SCOPED(schedule_release) struct schedule_record record = {0};
+    SCOPED(run_release) struct run measured = {0};
+    SCOPED(buf_release) struct buf offer = {0};
     const char *image = NULL;
     int rc = read_emit(o, call->rest->command, err);
     if (rc == 0 && o->emit.remove) // needs nothing else
@@ -448,9 +444,6 @@ static int run(const struct cmd_call *call, struct err *err)
         rc = make_record(o, call->desk->market, &ask, &record, &image, err);
     if (rc == 0)
         rc = print(call, &ask, image, &record, err);
-    record_release(schedule_fields, &record);
-    record_release(run_fields, &measured);
-    buf_release(&offer);
     return rc;
 }
 

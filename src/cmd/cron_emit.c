@@ -193,19 +193,13 @@ static void cost_lines(const struct schedule_record *r, bool stays_up, struct bu
 
 static int write_file(const char *folder, const struct emit_file *file, struct err *err)
 {
-    struct buf path = {0};
-    struct fs_writer writer = {0};
+    SCOPED(buf_release) struct buf path = {0};
+    SCOPED(fs_abandon) struct fs_writer writer = {0};
     buf_printf(&path, "%s/%s", folder, file->name);
-    int rc = buf_check(&path, err);
-    if (rc == 0)
-        rc = fs_begin(&writer, buf_str(&path), file->program ? 0777 : 0666, err);
-    if (rc == 0)
-        rc = fs_add(&writer, buf_str(&file->text), file->text.len, err);
-    if (rc == 0)
-        rc = fs_commit(&writer, err);
-    fs_abandon(&writer);
-    buf_release(&path);
-    return rc;
+    TRY(buf_check(&path, err));
+    TRY(fs_begin(&writer, buf_str(&path), file->program ? 0777 : 0666, err));
+    TRY(fs_add(&writer, buf_str(&file->text), file->text.len, err));
+    return fs_commit(&writer, err);
 }
 
 // Standard output has all files, each under a line with its name; a single one is there alone, to
@@ -256,9 +250,9 @@ int emit_write(const struct emit_options *o, const struct cron_ask *ask, char *c
 {
     static char *const no_words[] = {NULL};
     const struct emitter *emitter = emitter_find(o->emit);
-    struct buf machine = {0}, region = {0}, cost = {0};
-    struct emit_files files = {0};
-    char *folder = getcwd(NULL, 0);
+    SCOPED(buf_release) struct buf machine = {0}, region = {0}, cost = {0};
+    SCOPED(emit_release) struct emit_files files = {0};
+    SCOPED(free_pointer) char *folder = getcwd(NULL, 0);
     bool own_zone = strcmp(o->emit, "slurm") == 0; // has no other
     struct emit_task task = {.name = o->name ? o->name : "fare-task",
                              .time_zone = o->time_zone || own_zone ? o->time_zone : "UTC",
@@ -288,10 +282,5 @@ int emit_write(const struct emit_options *o, const struct cron_ask *ask, char *c
         rc = make_files(o, &task, &files, err);
     if (rc == 0)
         rc = put_files(o, &files, out, err);
-    emit_release(&files);
-    buf_release(&machine);
-    buf_release(&region);
-    buf_release(&cost);
-    free(folder);
     return rc;
 }

@@ -177,7 +177,7 @@ static int bring(struct state *state, const struct fleet_options *o, bool here, 
     struct dispatch_folder *folder = &state->dispatch.folder;
     if (o->bring && o->no_bring)
         return err_set(err, ERR_USAGE, "'--bring' and '--no-bring' are opposites: use one");
-    char *current = getcwd(NULL, 0);
+    SCOPED(free_pointer) char *current = getcwd(NULL, 0);
     int rc = 0;
     if (!current)
         return err_set(err, ERR_FAIL, "the current folder cannot be found");
@@ -188,16 +188,14 @@ static int bring(struct state *state, const struct fleet_options *o, bool here, 
         rc = bundle_folder(folder, o->bring ? o->bring : current, o->bring ? 0 : BUNDLE_FOLDER_MOST,
                            file.s, err);
         if (rc == 0) {
-            struct buf line = {0};
+            SCOPED(buf_release) struct buf line = {0};
             buf_adds(&line, "bringing ");
             folder_short(&line, folder->from);
             buf_printf(&line, ", %.1f MB packed%s\n", (double)folder->bytes.v / 1e6,
                        o->bring ? "" : " (--no-bring leaves it)");
             out_complain(buf_str(&line));
-            buf_release(&line);
         }
     }
-    free(current);
     return rc;
 }
 
@@ -206,7 +204,7 @@ static int fill(struct state *state, const struct cmd_call *call, const struct f
 {
     struct dispatch *d = &state->dispatch;
     const struct fleet_options *o = job->o;
-    struct buf home = {0};
+    SCOPED(buf_release) struct buf home = {0};
     const struct plan_what what = {.workloads = job->workloads,
                                    .workload_count = job->workload_count,
                                    .command = call->rest->command,
@@ -231,7 +229,6 @@ static int fill(struct state *state, const struct cmd_call *call, const struct f
         rc = bring(state, o, here, err);
     if (rc == 0)
         rc = plan_make(d, &what, places, err);
-    buf_release(&home);
     return rc;
 }
 
@@ -268,9 +265,9 @@ static int confirm(const struct state *state, const struct places *places, bool 
 
 int fleet_run(const struct cmd_call *call, const struct fleet_job *job, struct err *err)
 {
-    struct state state = {0};
-    struct places places = {.market = call->desk->market};
-    struct sweep sweep = {0};
+    SCOPED(state_close) struct state state = {0};
+    SCOPED(places_release) struct places places = {.market = call->desk->market};
+    SCOPED(sweep_release) struct sweep sweep = {0};
     int rc = read_sweep(job, call->rest->command, &sweep, err);
     if (rc == 0)
         rc = read_places(call, job, &places, err);
@@ -286,9 +283,6 @@ int fleet_run(const struct cmd_call *call, const struct fleet_job *job, struct e
         state_remove(&state);
     if (rc == 0)
         rc = fleet_go(call, &state, false, err);
-    sweep_release(&sweep);
-    places_release(&places);
-    state_close(&state);
     return rc;
 }
 
@@ -296,7 +290,7 @@ int fleet_run(const struct cmd_call *call, const struct fleet_job *job, struct e
 
 void fleet_frame(const char *key, const struct runs *runs, int code, int64_t began_s)
 {
-    struct buf records = {0}, reply = {0}, frame = {0};
+    SCOPED(buf_release) struct buf records = {0}, reply = {0}, frame = {0};
     for (size_t i = 0; i < runs->runs.count; i++) {
         struct buf line = {0};
         if (record_to_line(run_fields, &runs->runs.items[i], &line, NULL) == 0)
@@ -307,28 +301,24 @@ void fleet_frame(const char *key, const struct runs *runs, int code, int64_t beg
     frame_write(&frame, key, buf_str(&reply), reply.len);
     if (!records.failed && !reply.failed && !frame.failed)
         fprintf(stderr, "\n%s", buf_str(&frame));
-    buf_release(&records);
-    buf_release(&reply);
-    buf_release(&frame);
 }
 
 // ---- carrying it out
 
 static void say_interrupted(const struct dispatch *d)
 {
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     buf_printf(&text,
                "interrupted; what runs elsewhere goes on. 'fare runs resume %s' collects it, "
                "'fare runs cancel %s' ends it\n",
                d->id, d->id);
     out_complain(buf_str(&text));
-    buf_release(&text);
 }
 
 // "dispatch 7k3m9q2x: 12 measurements on 4 places".
 static void say_begin(const struct dispatch *d, bool cancel)
 {
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     if (cancel) {
         out_complain(short_text("dispatch %s: ending what still waits or runs\n", d->id).s);
         return;
@@ -338,7 +328,6 @@ static void say_begin(const struct dispatch *d, bool cancel)
     buf_printf(&text, ", %s; Ctrl-C leaves them to go on\n",
                units_count((int64_t)d->places.count, "place").s);
     out_complain(buf_str(&text));
-    buf_release(&text);
 }
 
 // After a cancellation, what failed before it is no news.
@@ -356,7 +345,7 @@ static void set_exit_code(const struct cmd_call *call, const struct dispatch *d,
 static void say_failed(const struct dispatch *d, bool cancel)
 {
     struct state_counts counts;
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     state_count(d, &counts);
     if (counts.of[TASK_FAILED] == 0)
         return;
@@ -369,13 +358,12 @@ static void say_failed(const struct dispatch *d, bool cancel)
         buf_printf(&text, "'fare runs resume %s --failed' runs those that failed again\n", d->id);
     if (text.len > 0)
         out_complain(buf_str(&text));
-    buf_release(&text);
 }
 
 int fleet_go(const struct cmd_call *call, struct state *state, bool cancel, struct err *err)
 {
     const struct cmd_common *common = call->options;
-    struct places places = {.market = call->desk->market};
+    SCOPED(places_release) struct places places = {.market = call->desk->market};
     struct ledger *ledger;
     struct fleet_live live = {0};
     bool interrupted = false;
@@ -405,6 +393,5 @@ int fleet_go(const struct cmd_call *call, struct state *state, bool cancel, stru
         say_failed(d, cancel);
     if (rc == 0)
         set_exit_code(call, d, cancel, interrupted);
-    places_release(&places);
     return rc;
 }

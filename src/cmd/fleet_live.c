@@ -113,11 +113,10 @@ void fleet_live_draw(void *arg, const struct dispatcher *d)
     if (live->terminal) {
         draw_table(live, d);
     } else if (now - live->told_ns >= TELL_NS) {
-        struct buf totals = {0};
+        SCOPED(buf_release) struct buf totals = {0};
         live->told_ns = now;
         fleet_totals(dispatcher_dispatch(d), live->places, &totals);
         out_complain(buf_str(&totals));
-        buf_release(&totals);
     }
 }
 

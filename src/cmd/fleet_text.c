@@ -69,7 +69,7 @@ out:
 
 static void add_task(struct table *table, const struct task *task, struct ledger *ledger)
 {
-    struct buf result = {0}, id = {0};
+    SCOPED(buf_release) struct buf result = {0}, id = {0};
     const struct money_words cost = money_brief(task->now.cost);
     enum task_state state = task_state(task);
     add_result(task, ledger, &result);
@@ -82,8 +82,6 @@ static void add_task(struct table *table, const struct task *task, struct ledger
         buf_str(&id)};
     enum out_style style = state == TASK_FAILED ? OUT_RED : OUT_PLAIN;
     table_row(table, style, cells, state == TASK_FAILED ? task->now.problem : NULL);
-    buf_release(&result);
-    buf_release(&id);
 }
 
 static void print_tasks(struct out *out, const struct dispatch *d, struct ledger *ledger)
@@ -196,21 +194,19 @@ static int print_comparison(struct out *out, const struct dispatch *d, struct le
     int rc = comparing_new(&comparing, &options, err);
     for (size_t i = 0; rc == 0 && i < d->tasks.count; i++)
         for (size_t k = 0; rc == 0 && k < d->tasks.items[i].now.records.count; k++) {
-            struct buf text = {0};
+            SCOPED(buf_release) struct buf text = {0};
             rc = ledger_find(ledger, d->tasks.items[i].now.records.items[k], &text, err);
             if (rc == 0)
                 rc = comparing_add(comparing, buf_str(&text), text.len, err);
             added += rc == 0;
-            buf_release(&text);
         }
     if (rc == 0 && added > 1)
         rc = comparing_finish(comparing, &compare, err);
     if (rc == 0 && added > 1 && compare.runs.v > 0) {
-        struct doc doc = {0};
+        SCOPED(doc_release) struct doc doc = {0};
         view_compare(&doc, &compare);
         out_printf(out, "\n");
         out_doc(out, &doc);
-        doc_release(&doc);
     }
     record_release(compare_fields, &compare);
     comparing_free(comparing);

@@ -216,6 +216,7 @@ static int run_command(const struct command *const *commands, const struct comma
     struct opt_rest rest = {0};
     struct out out = {0};
     struct desk desk = {0};
+    SCOPED(free_pointer)
     struct cmd_common *options =
         calloc(1, command->options_size ? command->options_size : sizeof *options);
     if (!options)
@@ -255,7 +256,6 @@ static int run_command(const struct command *const *commands, const struct comma
     out_release(&out);
     desk_close(&desk);
     opt_release(tables, options, &rest);
-    free(options);
     return rc;
 }
 
@@ -325,11 +325,10 @@ static void fill_standard_descriptors(void)
 
 static void say_damaged(void *arg, const char *id, const char *why)
 {
-    struct buf line = {0};
+    SCOPED(buf_release) struct buf line = {0};
     (void)arg;
     buf_printf(&line, "run %s is damaged and left out: %s", id, why);
     out_complain(buf_str(&line));
-    buf_release(&line);
 }
 
 int cmd_main(const struct command *const *commands, int argc, char **argv)
@@ -416,13 +415,10 @@ int value_own(const struct own_options *o, bool power_alone, struct own_machine 
                                 .busy_mw = o->watts >= 0 ? o->watts * 1000 : -1,
                                 .idle_mw = o->idle_watts >= 0 ? o->idle_watts * 1000 : -1,
                                 .kwh = -1};
-    int rc = word_amount("--buy", o->buy, &own->purchase, err);
-    if (rc == 0)
-        rc = word_amount("--resale", o->resale, &own->resale, err);
-    if (rc == 0)
-        rc = word_amount("--kwh", o->kwh, &own->kwh, err);
-    if (rc == 0)
-        rc = read_interest(o->interest, &own->interest, err);
+    TRY(word_amount("--buy", o->buy, &own->purchase, err));
+    TRY(word_amount("--resale", o->resale, &own->resale, err));
+    TRY(word_amount("--kwh", o->kwh, &own->kwh, err));
+    TRY(read_interest(o->interest, &own->interest, err));
     const char *alone = o->resale            ? "resale"
                         : o->interest        ? "interest"
                         : power_alone        ? NULL
@@ -430,7 +426,7 @@ int value_own(const struct own_options *o, bool power_alone, struct own_machine 
                         : o->watts >= 0      ? "watts"
                         : o->idle_watts >= 0 ? "idle-watts"
                                              : NULL;
-    if (rc == 0 && alone && !o->buy)
-        rc = err_set(err, ERR_USAGE, "--%s describes a machine to buy: it needs --buy USD", alone);
-    return rc;
+    if (alone && !o->buy)
+        TRY(err_set(err, ERR_USAGE, "--%s describes a machine to buy: it needs --buy USD", alone));
+    return 0;
 }

@@ -49,12 +49,11 @@ static const char *group_of(const struct opt *opt)
 static void option_row(struct out *out, const struct opt *opt)
 {
     char head[80];
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     option_head(head, sizeof head, opt);
     cmd_option_help(opt, &text);
     two_columns(out, head, buf_str(&text));
     out->text.failed |= text.failed;
-    buf_release(&text);
 }
 
 // Each group once, in the order of their first options.
@@ -111,7 +110,7 @@ static void command_list(struct out *out, const struct command *const *commands)
 
 static void usage(struct out *out, const struct command *command)
 {
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     const char *name = command->name ? command->name : "", *space = command->name ? " " : "";
     buf_printf(&text, "fare%s%s [OPTION...]%s%s", space, name, command->arguments ? " " : "",
                command->arguments ? command->arguments : "");
@@ -120,7 +119,6 @@ static void usage(struct out *out, const struct command *command)
     out_printf(out, "\nUsage: ");
     out_wrap_here(out, 7, buf_str(&text));
     out->text.failed |= text.failed;
-    buf_release(&text);
 }
 
 void cmd_help(struct out *out, const struct command *const *commands, const struct command *command)

@@ -37,12 +37,11 @@ static void options(struct out *out, const struct opt *opt)
         if (opt->value)
             out_printf(out, " \\fI%s\\fR", opt->value);
         out_printf(out, "\n");
-        struct buf help = {0};
+        SCOPED(buf_release) struct buf help = {0};
         cmd_option_help(opt, &help);
         roff(out, buf_str(&help));
         out_printf(out, ".\n");
         out->text.failed |= help.failed;
-        buf_release(&help);
     }
 }
 

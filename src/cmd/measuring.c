@@ -55,7 +55,7 @@ static int check(const struct cmd_call *call, const struct measure_options *o, s
 // "python train.py --lr 0.001", cut if it is long.
 static void add_command(struct buf *to, const struct secrets *secrets, char *const *command)
 {
-    struct buf all = {0};
+    SCOPED(buf_release) struct buf all = {0};
     for (size_t i = 0; command[i] && all.len <= SHOWN; i++) {
         buf_adds(&all, i > 0 ? " " : "");
         secret_mask_word(secrets, i > 0 ? command[i - 1] : NULL, command[i], &all);
@@ -70,12 +70,11 @@ static void add_command(struct buf *to, const struct secrets *secrets, char *con
     buf_add(to, buf_str(&all), len);
     buf_adds(to, cut ? "..." : "");
     to->failed |= all.failed;
-    buf_release(&all);
 }
 
 static void say_sampling(const struct cmd_call *call, const struct measure *m, bool bare)
 {
-    struct buf line = {0};
+    SCOPED(buf_release) struct buf line = {0};
     buf_adds(&line, "sampling: this will be stopped once its total time is known; ");
     if (bare) {
         buf_adds(&line, "'fare run -- ");
@@ -85,7 +84,6 @@ static void say_sampling(const struct cmd_call *call, const struct measure *m, b
         buf_adds(&line, "without --sample it runs to the end\n");
     }
     out_complain(buf_str(&line));
-    buf_release(&line);
 }
 
 int measuring_joins(struct measure_options *o, struct err *err)

@@ -181,7 +181,7 @@ void out_bullet(struct out *out, const char *text)
 
 void out_row(struct out *out, const char *label, const char *format, ...)
 {
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     va_list args;
     va_start(args, format);
     buf_vprintf(&text, format, args);
@@ -193,7 +193,6 @@ void out_row(struct out *out, const char *label, const char *format, ...)
         buf_fill(&out->text, ' ', LABEL_COLUMNS);
     out_wrap_here(out, LABEL_COLUMNS, buf_str(&text));
     out->text.failed |= text.failed;
-    buf_release(&text);
 }
 
 // A short part stays on one line: "4 cores", not "4" and "cores".
@@ -271,7 +270,7 @@ void out_sparkline(struct out *out, const char *label, const char *says, const d
                    size_t count, const char *unit)
 {
     double low, high;
-    struct buf line = {0};
+    SCOPED(buf_release) struct buf line = {0};
     if (count < 2 || out->width <= LABEL_COLUMNS)
         return;
     out_blocks(&line, values, count, (size_t)(out->width - LABEL_COLUMNS), out->unicode, &low,
@@ -279,7 +278,6 @@ void out_sparkline(struct out *out, const char *label, const char *says, const d
     out_row(out, label, "%s\n%s%s to %s %s", buf_str(&line), says, units_number(low).s,
             units_number(high).s, unit);
     out->text.failed |= line.failed;
-    buf_release(&line);
 }
 
 int out_record(struct out *out, const struct field *fields, const void *record, struct err *err)
@@ -305,8 +303,8 @@ int out_write(struct out *out, struct err *err)
 static void complain(const char *text, size_t len)
 {
     static const char from[] = "fare: ";
-    struct out line = {.width = width_of(STDERR_FILENO)};
-    char *copy = strndup(text, len), *clean = NULL;
+    SCOPED(out_release) struct out line = {.width = width_of(STDERR_FILENO)};
+    SCOPED(free_pointer) char *copy = strndup(text, len), *clean = NULL;
     if (!copy || text_set(&clean, copy, NULL) != 0 || !clean)
         buf_adds(&line.text, "fare: out of memory\n");
     else if (isatty(STDERR_FILENO)) {
@@ -315,9 +313,6 @@ static void complain(const char *text, size_t len)
     } else
         buf_printf(&line.text, "%s%s\n", from, clean);
     fputs(line.text.failed ? "fare: out of memory\n" : buf_str(&line.text), stderr);
-    out_release(&line);
-    free(copy);
-    free(clean);
 }
 
 void out_complain(const char *lines)

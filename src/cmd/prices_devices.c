@@ -163,7 +163,7 @@ static void print_reached(struct out *out, const struct device_record *d, struct
 
 static void print_page(struct out *out, const struct device_record *d)
 {
-    struct buf row = {0};
+    SCOPED(buf_release) struct buf row = {0};
     out_styled(out, OUT_BOLD, "%s", d->name);
     out_printf(out, "\n");
     if (d->vendor)
@@ -219,7 +219,6 @@ static void print_page(struct out *out, const struct device_record *d)
     if (d->date)
         out_row(out, "Date", "%s", d->date);
     out->text.failed |= row.failed;
-    buf_release(&row);
 }
 
 // ---- the command

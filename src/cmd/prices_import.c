@@ -94,7 +94,7 @@ static void print_file(struct out *out, const struct price_file *file)
 
 static void print_unknown(struct out *out, const struct price_import *import)
 {
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     if (import->unknown_gpus.count == 0)
         return;
     buf_adds(&text, "Unknown GPUs, imported under these names: ");
@@ -102,7 +102,6 @@ static void print_unknown(struct out *out, const struct price_import *import)
         buf_printf(&text, "%s%s", i > 0 ? ", " : "", import->unknown_gpus.items[i]);
     buf_adds(&text, ". Name them in ~/.config/fare/gpus.csv (docs/adding-a-provider.md).");
     out_wrap_here(out, 0, buf_str(&text));
-    buf_release(&text);
 }
 
 static int print_all(const struct cmd_call *call, struct price_import *import,
@@ -235,14 +234,12 @@ static int add_source(struct price_import *import, const struct renewal_source *
 
 static int fetch(struct renewal *r, const struct opt_rest *rest, struct err *err)
 {
-    struct progress progress = {0};
+    SCOPED(progress_end) struct progress progress = {0};
     r->progress = show_progress;
     r->context = &progress;
     TRY(renewal_open(r, rest->args, rest->count, err));
     progress_begin(&progress, STDERR_FILENO, "catalogues of prices", PROGRESS_BYTES, 0);
-    int rc = renewal_run(r, err);
-    progress_end(&progress);
-    return rc;
+    return renewal_run(r, err);
 }
 
 static int update(const struct cmd_call *call, struct err *err)
@@ -268,12 +265,11 @@ static int update(const struct cmd_call *call, struct err *err)
 // In one line, when it begins.
 static void say_renewal(size_t sources)
 {
-    struct buf line = {0};
+    SCOPED(buf_release) struct buf line = {0};
     buf_printf(&line,
                "fetching current prices from %zu public source%s (never with FARE_OFFLINE=1)\n",
                sources, sources == 1 ? "" : "s");
     out_complain(buf_str(&line));
-    buf_release(&line);
 }
 
 int prices_renew(const char *book, const char *date, struct err *err)

@@ -19,12 +19,11 @@ static int64_t time_of(const char *iso)
 static void draw_zone(struct out *out, const struct spot_zone *zone, int name_columns, double low,
                       double high)
 {
-    struct buf line = {0};
+    SCOPED(buf_release) struct buf line = {0};
     for (size_t i = 0; i < zone->plot.count; i++)
         out_block(&line, high > low ? (zone->plot.items[i] - low) / (high - low) : 0, out->unicode);
     out_printf(out, "%-*s %s\n", name_columns, zone->zone, buf_str(&line));
     out->text.failed |= line.failed;
-    buf_release(&line);
 }
 
 // All zones to the same scale.

@@ -277,7 +277,7 @@ static void add_sizes(const struct quote_options *o, struct buf *key)
 static void pin(const struct quote_job *job, const struct quote_options *o, struct ledger *ledger)
 {
     struct err err = {0};
-    struct buf line = {0}, key = {0};
+    SCOPED(buf_release) struct buf line = {0}, key = {0};
     char made[CLOCK_ISO_BYTES];
     const char *id = job->quote.run;
     if (!job->asked || !id || strncmp(id, "published-", 10) == 0)
@@ -322,15 +322,13 @@ static void pin(const struct quote_job *job, const struct quote_options *o, stru
         rc = ledger_pin(ledger, id, buf_str(&key), buf_str(&line), &err);
     if (rc != 0)
         out_complain(err.text);
-    buf_release(&line);
-    buf_release(&key);
 }
 
 // Writes bills one by one, each on a line: thousands of them might not fit in memory.
 static int print_json(struct out *out, struct quote *quote, struct err *err)
 {
     static const char list[] = "\"bills\":[";
-    struct buf frame = {0};
+    SCOPED(buf_release) struct buf frame = {0};
     size_t count = quote->bills.count;
     if (count <= JSON_BILLS)
         return out_record(out, quote_fields, quote, err);
@@ -348,7 +346,6 @@ static int print_json(struct out *out, struct quote *quote, struct err *err)
     }
     if (rc == 0)
         out_printf(out, "\n%s\n", at + strlen(list));
-    buf_release(&frame);
     return rc;
 }
 
@@ -397,7 +394,7 @@ static int show_pinned(void *arg, const char *made, const char *text, struct err
 static int list_pinned(const struct cmd_call *call, const char *word, struct err *err)
 {
     const struct quote_options *o = call->options;
-    struct quote_job job = {.asked = true, .ask.market = call->desk->market};
+    SCOPED(quote_release) struct quote_job job = {.asked = true, .ask.market = call->desk->market};
     struct ledger *ledger;
     static const struct table_column columns[] = {{"cheapest offer", TABLE_LEFT, 0, 30},
                                                   {"USD", TABLE_POINT},
@@ -427,7 +424,6 @@ static int list_pinned(const struct cmd_call *call, const char *word, struct err
                   "was up before the run. 'fare quote RUN' makes a new one.",
                   units_count((int64_t)pinned.false_boots, "quote").s);
     buf_release(&pinned.table.rows);
-    quote_release(&job);
     return rc;
 }
 
@@ -456,26 +452,20 @@ static int explain(struct out *out, struct quote_job *job, const char *offer, st
 {
     if (!strchr(offer, '/'))
         TRY(offer_with(out, job, offer, &offer, err));
-    struct doc doc = {0};
-    struct buf text = {0};
-    int rc = quote_explain(&job->ask, offer, &text, err);
-    if (rc == 0)
-        rc = buf_check(&text, err);
-    if (rc == 0) {
-        view_explained(&doc, buf_str(&text));
-        out_doc(out, &doc);
-    }
-    doc_release(&doc);
-    buf_release(&text);
-    return rc;
+    SCOPED(doc_release) struct doc doc = {0};
+    SCOPED(buf_release) struct buf text = {0};
+    TRY(quote_explain(&job->ask, offer, &text, err));
+    TRY(buf_check(&text, err));
+    view_explained(&doc, buf_str(&text));
+    out_doc(out, &doc);
+    return 0;
 }
 
 static void show(struct out *out, const struct quote_job *job)
 {
-    struct doc doc = {0};
+    SCOPED(doc_release) struct doc doc = {0};
     view_quote(&doc, job);
     out_doc(out, &doc);
-    doc_release(&doc);
 }
 
 static int run(const struct cmd_call *call, struct err *err)

@@ -326,36 +326,30 @@ static int make_gpu(const struct report_options *o, struct market *market, const
 static int make(const struct report_options *o, const struct page_ask *ask, const char *format,
                 struct buf *text, struct err *err)
 {
-    struct page page = {0};
+    SCOPED(page_release) struct page page = {0};
     if (o->gpu)
         return make_gpu(o, ask->market, format, text, err);
     if (!o->plot && strcmp(format, "focus") == 0) {
-        int rc = page_focus(ask, text, err);
+        TRY(page_focus(ask, text, err));
         const char *head_end = strchr(buf_str(text), '\n');
-        if (rc == 0 && head_end && !head_end[1])
+        if (head_end && !head_end[1])
             out_complain("no offer in the book fits these runs: there are no bills");
-        return rc;
+        return 0;
     }
-    int rc = page_make(ask, &page, err);
-    if (rc == 0 && page.runs.count == 0)
-        rc = say_no_runs(ask->workload, err);
-    if (rc == 0)
-        rc = o->plot ? write_plot(o->plot, format, &page, text, err)
-                     : write_page(format, &page, text, err);
-    record_release(page_fields, &page);
-    return rc;
+    TRY(page_make(ask, &page, err));
+    if (page.runs.count == 0)
+        TRY(say_no_runs(ask->workload, err));
+    return o->plot ? write_plot(o->plot, format, &page, text, err)
+                   : write_page(format, &page, text, err);
 }
 
 static int to_png(struct buf *text, struct err *err)
 {
-    struct buf png = {0};
-    int rc = raster_png(text, &png, err);
-    if (rc == 0) {
-        buf_reset(text);
-        buf_add(text, buf_str(&png), png.len);
-    }
-    buf_release(&png);
-    return rc;
+    SCOPED(buf_release) struct buf png = {0};
+    TRY(raster_png(text, &png, err));
+    buf_reset(text);
+    buf_add(text, buf_str(&png), png.len);
+    return 0;
 }
 
 // ---- a site
@@ -421,7 +415,7 @@ static int run(const struct cmd_call *call, struct err *err)
     int rc = value_format(o->common.json, o->format, "html", &format, err);
     bool drawn = strcmp(format, "html") == 0;
     struct page_ask ask;
-    struct buf text = {0}, says = {0};
+    SCOPED(buf_release) struct buf text = {0}, says = {0};
     char name[32] = "report.html";
     if (o->plot)
         snprintf(name, sizeof name, "%s.svg", o->plot);
@@ -438,7 +432,6 @@ static int run(const struct cmd_call *call, struct err *err)
         if (rc == 0)
             rc = run_site(call, &ask, err);
         out_complain(buf_str(&says));
-        buf_release(&says);
         return rc;
     }
     if (rc == 0)
@@ -450,8 +443,6 @@ static int run(const struct cmd_call *call, struct err *err)
         rc = report_write(call->out, path, &text, err);
     if (rc == 0 && !fs_is_stdout(path))
         out_printf(call->out, "Wrote %s (%s).\n", path, units_bytes((int64_t)text.len).s);
-    buf_release(&text);
-    buf_release(&says);
     return rc;
 }
 

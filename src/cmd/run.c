@@ -324,13 +324,12 @@ static void hint_at_dashes(const struct opt_rest *rest, struct err *err)
         command |= access(rest->args[i], F_OK) == 0;
     if (!command)
         return;
-    struct buf line = {0};
+    SCOPED(buf_release) struct buf line = {0};
     buf_adds(&line, with);
     for (size_t i = 0; i < rest->count; i++)
         buf_printf(&line, "%s%s", line.len > 0 ? " " : "", rest->args[i]);
     err->hint[0] = '\0'; // instead of the list of workloads
     err_hint(err, "to measure a command, put it after '--': fare run -- %s", buf_str(&line));
-    buf_release(&line);
 }
 
 // The workloads of the command line, in its order; "all" is every one.
@@ -425,13 +424,12 @@ static void check_gate(const struct cmd_call *call, const struct measure *m)
 {
     const struct run_options *o = call->options;
     struct gate gate;
-    struct buf says = {0};
+    SCOPED(buf_release) struct buf says = {0};
     if (!o->gate || m->exit_code != 0 || gate_parse(o->gate, &gate, NULL) != 0) // checked before
         return;
     if (!gate_passed(&gate, &m->runs, &says))
         *call->exit_code = GATE_EXIT;
     out_complain(buf_str(&says));
-    buf_release(&says);
 }
 
 // The electricity of each run's whole training, or of the run if that is unknown. A command's goes

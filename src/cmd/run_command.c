@@ -22,7 +22,7 @@ static bool whole(const struct run *run)
 static void add_end(struct buf *to, const struct measure *m, const struct run *run)
 {
     char time[24] = "an unknown time";
-    struct buf why = {0};
+    SCOPED(buf_release) struct buf why = {0};
     if (run->phases.wall_ns.known)
         clock_words(run->phases.wall_ns.v, time, sizeof time);
     if (measure_stop_words(&m->plan, run, &why))
@@ -30,7 +30,6 @@ static void add_end(struct buf *to, const struct measure *m, const struct run *r
     else
         buf_printf(to, "%s %s after %s", run->name, run->ended, time);
     buf_printf(to, "%s%s\n", run->problem ? ": " : "", run->problem ? run->problem : "");
-    buf_release(&why);
 }
 
 // "steps", "epochs" or "samples", and one of them.
@@ -113,12 +112,11 @@ static void add_missing(struct buf *to, const struct run *run)
 
 static void add_checks(struct buf *to, const struct run *run)
 {
-    struct buf checks = {0};
+    SCOPED(buf_release) struct buf checks = {0};
     run_words_checks(run, &checks);
     if (checks.len > 0)
         buf_printf(to, "its projections on the way were off by %s\n", buf_str(&checks));
     to->failed |= checks.failed;
-    buf_release(&checks);
 }
 
 // ---- the last line
@@ -199,7 +197,7 @@ void run_text_command(const struct out *out, const struct measure *m, bool next)
         return;
     }
     const struct run *run = &m->runs.runs.items[m->runs.runs.count - 1];
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     add_end(&text, m, run);
     add_speed(&text, run);
     add_step_times(&text, out, run);
@@ -219,5 +217,4 @@ void run_text_command(const struct out *out, const struct measure *m, bool next)
     if (run->phases.wall_ns.known)
         add_last(&text, m, run, next);
     out_complain(buf_str(&text));
-    buf_release(&text);
 }

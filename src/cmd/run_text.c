@@ -204,11 +204,10 @@ void run_text_bills(struct out *out, const struct measure *m)
 {
     for (size_t i = 0; i < m->runs.runs.count; i++) {
         const struct run *run = &m->runs.runs.items[i];
-        struct buf bill = {0};
+        SCOPED(buf_release) struct buf bill = {0};
         if (measure_price_bill(m->price, run, &bill))
             out_row(out, run->workload, "%s", buf_str(&bill));
         out->text.failed |= bill.failed;
-        buf_release(&bill);
     }
 }
 

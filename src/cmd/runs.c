@@ -62,10 +62,9 @@ void runs_which(const struct runs_options *o, struct runs_which *which)
 
 static int join(struct ledger *ledger, bool writes, struct err *err)
 {
-    struct buf says = {0};
+    SCOPED(buf_release) struct buf says = {0};
     int rc = writes ? ledger_make(ledger, &says, err) : ledger_connect(ledger, &says, err);
     out_complain(buf_str(&says));
-    buf_release(&says);
     return rc;
 }
 
@@ -198,20 +197,19 @@ static int print_list(const struct cmd_call *call, struct ledger *ledger, struct
         filter.sort == LEDGER_STARTED && filter.limit > 0 ? (size_t)filter.limit : SIZE_MAX;
     if (shown != SIZE_MAX)
         filter.limit++;
-    struct runs runs = {0};
-    int rc = ledger_list(ledger, &filter, &runs, err);
+    SCOPED(runs_release) struct runs runs = {0};
+    TRY(ledger_list(ledger, &filter, &runs, err));
     bool more = runs.runs.count > shown;
     bool filtered = filter.name || filter.workload || filter.framework || filter.ended ||
                     filter.gpu || filter.machine || filter.host || filter.user || filter.since ||
                     filter.label_count > 0;
-    if (rc == 0 && runs.runs.count == 0)
+    if (runs.runs.count == 0)
         say_empty(call->out, ledger, filtered);
-    else if (rc == 0)
+    else
         runs_table(call->out, runs.runs.items, more ? shown : runs.runs.count);
-    if (rc == 0 && more)
+    if (more)
         out_printf(call->out, "The newest %zu; --all lists them all.\n", shown);
-    record_release(runs_fields, &runs);
-    return rc;
+    return 0;
 }
 
 static int add_run(void *arg, const char *id, const char *text, struct err *err)
@@ -227,14 +225,13 @@ static int print_published(const struct cmd_call *call, struct err *err)
     const struct runs_options *o = call->options;
     if (o->common.json)
         return json_list(call, NULL, NULL, err);
-    struct runs runs = {0};
-    int rc = runs_published(o, add_run, &runs, err);
-    if (rc == 0 && runs.runs.count == 0)
+    SCOPED(runs_release) struct runs runs = {0};
+    TRY(runs_published(o, add_run, &runs, err));
+    if (runs.runs.count == 0)
         out_wrap(call->out, 0, "No such published result. 'fare runs --published' lists them all.");
-    else if (rc == 0)
+    else
         runs_published_table(call->out, runs.runs.items, runs.runs.count);
-    record_release(runs_fields, &runs);
-    return rc;
+    return 0;
 }
 
 // ---- one run, and two
@@ -301,12 +298,11 @@ static int find_invoiced(struct ledger *ledger, struct market *market, const str
 static int add_member(json_t *json, const char *key, const struct field *fields, const void *record,
                       struct err *err)
 {
-    struct buf line = {0};
+    SCOPED(buf_release) struct buf line = {0};
     int rc = record_to_line(fields, record, &line, err);
     json_t *member = rc == 0 ? json_loads(buf_str(&line), 0, NULL) : NULL;
     if (rc == 0 && json_object_set_new(json, key, member) != 0)
         rc = err_memory(err);
-    buf_release(&line);
     return rc;
 }
 
@@ -331,10 +327,10 @@ static int print_record(struct out *out, const char *text, const struct past_est
 static int print_run(const struct cmd_call *call, struct ledger *ledger, struct err *err)
 {
     const struct runs_options *o = call->options;
-    struct run run = {0}, other = {0};
+    SCOPED(run_release) struct run run = {0}, other = {0};
     struct past_estimate past = {0};
     struct spending_row invoiced = {0};
-    struct buf text = {0}, second = {0};
+    SCOPED(buf_release) struct buf text = {0}, second = {0};
     int rc = load(ledger, call->rest->args[0], &run, &text, err);
     if (rc == 0 && o->against) {
         rc = load(ledger, o->against, &other, &second, err);
@@ -352,10 +348,6 @@ static int print_run(const struct cmd_call *call, struct ledger *ledger, struct 
     }
     record_release(spending_row_fields, &invoiced);
     record_release(past_estimate_fields, &past);
-    record_release(run_fields, &run);
-    record_release(run_fields, &other);
-    buf_release(&text);
-    buf_release(&second);
     return rc;
 }
 
@@ -399,16 +391,15 @@ static int delete_invoice(const struct cmd_call *call, const char *file, struct 
     const char *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file;
     struct ledger *ledger;
     int64_t removed = 0;
-    int rc = runs_open(call->desk, false, &ledger, err);
-    if (rc == 0)
-        rc = ledger_charge_remove(ledger, name, &removed, err);
-    if (rc == 0 && removed == 0)
-        rc = err_set(err, ERR_MISSING, "no line of an invoice was imported from '%s'", name);
-    if (rc == 0 && o->common.json)
+    TRY(runs_open(call->desk, false, &ledger, err));
+    TRY(ledger_charge_remove(ledger, name, &removed, err));
+    if (removed == 0)
+        TRY(err_set(err, ERR_MISSING, "no line of an invoice was imported from '%s'", name));
+    if (o->common.json)
         runs_say_added(call, "deleted", removed, -1, -1);
-    else if (rc == 0)
+    else
         out_printf(call->out, "deleted %s of invoices\n", units_count(removed, "line").s);
-    return rc;
+    return 0;
 }
 
 static int delete_runs(const struct cmd_call *call, struct err *err)
@@ -422,17 +413,16 @@ static int delete_runs(const struct cmd_call *call, struct err *err)
         err_set(err, ERR_USAGE, "'fare runs delete' needs the id of a run");
         return err_hint(err, "'fare runs' lists them");
     }
-    int rc = runs_open(call->desk, false, &ledger, err);
-    for (size_t i = 0; i < rest->count && rc == 0; i++) {
-        struct buf id = {0};
-        rc = ledger_delete(ledger, rest->args[i], &id, err);
-        if (rc == 0 && !o->common.json)
+    TRY(runs_open(call->desk, false, &ledger, err));
+    for (size_t i = 0; i < rest->count; i++) {
+        SCOPED(buf_release) struct buf id = {0};
+        TRY(ledger_delete(ledger, rest->args[i], &id, err));
+        if (!o->common.json)
             out_printf(call->out, "deleted %s\n", buf_str(&id));
-        buf_release(&id);
     }
-    if (rc == 0 && o->common.json)
+    if (o->common.json)
         runs_say_added(call, "deleted", (int64_t)rest->count, -1, -1);
-    return rc;
+    return 0;
 }
 
 #define AT(member) offsetof(struct runs_options, member)

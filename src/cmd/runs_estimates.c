@@ -54,7 +54,7 @@ static void error_words(const struct past_estimate *p, char out[40])
 
 void runs_estimated(struct doc *doc, const struct past_estimate *p)
 {
-    struct buf id = {0};
+    SCOPED(buf_release) struct buf id = {0};
     char error[40], more[40] = "";
     if (!p->from)
         return;
@@ -68,7 +68,6 @@ void runs_estimated(struct doc *doc, const struct past_estimate *p)
                       units_time(p->low_s.v).s, units_time(p->high_s.v).s, error,
                       p->within.v ? "within" : "outside"));
     doc->failed |= id.failed;
-    buf_release(&id);
 }
 
 static void print_table(struct out *out, const struct past_summary *all)
@@ -78,7 +77,7 @@ static void print_table(struct out *out, const struct past_summary *all)
         {"estimated", TABLE_RIGHT},     {"measured", TABLE_RIGHT}, {"error", TABLE_RIGHT},
         {"in its interval", TABLE_LEFT}};
     struct table table = TABLE(columns);
-    struct buf id = {0};
+    SCOPED(buf_release) struct buf id = {0};
     for (size_t i = 0; i < all->estimates.count; i++) {
         const struct past_estimate *p = &all->estimates.items[i];
         const struct units_text time = units_time(p->time_s.v),
@@ -97,7 +96,6 @@ static void print_table(struct out *out, const struct past_summary *all)
     }
     table_print(&table, out);
     out->text.failed |= id.failed;
-    buf_release(&id);
 }
 
 int runs_estimates(const struct cmd_call *call, struct ledger *ledger,

@@ -31,28 +31,24 @@ static int renew_failed(struct state *state, struct err *err)
 static int resume(const struct cmd_call *call, struct err *err)
 {
     const struct resume_options *o = call->options;
-    struct state state = {0};
-    int rc = open_one(call, &state, err);
-    if (rc == 0 && o->failed)
-        rc = renew_failed(&state, err);
-    if (rc == 0)
-        rc = fleet_go(call, &state, false, err);
-    state_close(&state);
-    return rc;
+    SCOPED(state_close) struct state state = {0};
+    TRY(open_one(call, &state, err));
+    if (o->failed)
+        TRY(renew_failed(&state, err));
+    return fleet_go(call, &state, false, err);
 }
 
 static int cancel(const struct cmd_call *call, struct err *err)
 {
     const struct resume_options *o = call->options;
-    struct state state = {0};
-    int rc = open_one(call, &state, err);
-    if (rc == 0 && !o->common.json && state_ended(&state.dispatch))
+    SCOPED(state_close) struct state state = {0};
+    TRY(open_one(call, &state, err));
+    if (!o->common.json && state_ended(&state.dispatch))
         out_wrapf(call->out, 0, "Dispatch %s has ended: nothing of it runs any more.",
                   state.dispatch.id);
-    else if (rc == 0)
-        rc = fleet_go(call, &state, true, err);
-    state_close(&state);
-    return rc;
+    else
+        TRY(fleet_go(call, &state, true, err));
+    return 0;
 }
 
 #define AT(member) offsetof(struct resume_options, member)

@@ -56,8 +56,8 @@ static int is_again(struct index *seen, const char *path, bool *again, struct er
 
 static int import_each(struct import_job *m, const struct opt_rest *rest, int *fds, struct err *err)
 {
-    struct buf name = {0};
-    struct index seen = {0};
+    SCOPED(buf_release) struct buf name = {0};
+    SCOPED(index_release) struct index seen = {0};
     size_t folder = shared_folder(rest);
     int rc = 0;
     for (size_t i = 0; i < rest->count && rc == 0; i++) {
@@ -75,8 +75,6 @@ static int import_each(struct import_job *m, const struct opt_rest *rest, int *f
         }
     }
     m->known.name = NULL;
-    buf_release(&name);
-    index_release(&seen);
     return rc;
 }
 
@@ -141,6 +139,7 @@ static void say_progress(void *arg, int64_t done, int64_t total)
 static int import_files(const struct cmd_call *call, struct ledger *ledger, struct err *err)
 {
     const struct runs_options *o = call->options;
+    SCOPED(import_job_release)
     struct import_job m = {.ledger = ledger,
                            .format = o->format,
                            .known = {.workload = o->workload,
@@ -175,7 +174,6 @@ static int import_files(const struct cmd_call *call, struct ledger *ledger, stru
     } else {
         rc = err_hint(err, "nothing was imported");
     }
-    import_job_release(&m);
     return rc;
 }
 
@@ -286,21 +284,18 @@ int runs_each(const struct cmd_call *call, struct ledger *ledger, size_t first, 
               void *arg, struct err *err)
 {
     const struct opt_rest *rest = call->rest;
-    int rc = 0;
     if (rest->count == first) {
         struct runs_which which;
         runs_which(call->options, &which);
         struct visit whole = {fn, arg};
         return ledger_each(ledger, &which.filter, visit_whole, &whole, err);
     }
-    for (size_t i = first; i < rest->count && rc == 0; i++) {
-        struct buf text = {0};
-        rc = runs_find(ledger, rest->args[i], &text, err);
-        if (rc == 0)
-            rc = fn(arg, rest->args[i], buf_str(&text), err);
-        buf_release(&text);
+    for (size_t i = first; i < rest->count; i++) {
+        SCOPED(buf_release) struct buf text = {0};
+        TRY(runs_find(ledger, rest->args[i], &text, err));
+        TRY(fn(arg, rest->args[i], buf_str(&text), err));
     }
-    return rc;
+    return 0;
 }
 
 static int export(const struct cmd_call *call, struct err *err)

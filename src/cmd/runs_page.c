@@ -60,24 +60,21 @@ static void print_doc(struct out *out, struct doc *doc)
 int runs_brief(struct out *out, const struct run *run, const struct spending_row *invoiced,
                struct err *err)
 {
-    struct page page = {0};
+    SCOPED(page_release) struct page page = {0};
     struct doc doc = {0};
     SCOPED(buf_release) struct buf word = {0};
-    int rc = page_run_add(&page, run, err);
-    if (rc == 0) {
-        runs_short_id(run->id ? run->id : "last", &word);
-        view_run_brief(&doc, &page.runs.items[0], run);
-        runs_invoiced(&doc, invoiced);
-        const bool shipped = strncmp(buf_str(&word), "published-", 10) == 0; // a long name
-        doc_fact(&doc, "Next",
-                 shipped ? doc_text(&doc, "fare runs %s --all", buf_str(&word))
-                         : doc_text(&doc, "fare quote %s · fare runs %s --all · fare report %s",
-                                    buf_str(&word), buf_str(&word), buf_str(&word)));
-        out_doc(out, &doc);
-        doc_release(&doc);
-    }
-    record_release(page_fields, &page);
-    return rc;
+    TRY(page_run_add(&page, run, err));
+    runs_short_id(run->id ? run->id : "last", &word);
+    view_run_brief(&doc, &page.runs.items[0], run);
+    runs_invoiced(&doc, invoiced);
+    const bool shipped = strncmp(buf_str(&word), "published-", 10) == 0; // a long name
+    doc_fact(&doc, "Next",
+             shipped ? doc_text(&doc, "fare runs %s --all", buf_str(&word))
+                     : doc_text(&doc, "fare quote %s · fare runs %s --all · fare report %s",
+                                buf_str(&word), buf_str(&word), buf_str(&word)));
+    out_doc(out, &doc);
+    doc_release(&doc);
+    return 0;
 }
 
 int runs_page(struct out *out, const struct run *run, const struct past_estimate *past,
@@ -86,26 +83,23 @@ int runs_page(struct out *out, const struct run *run, const struct past_estimate
     const char *name = run->name ? run->name : run->workload ? run->workload : "run";
     const char *id = run->id ? run->id : "";
     const bool beside = out_columns(name) + 2 + out_columns(id) <= out->width;
-    struct page page = {0};
+    SCOPED(page_release) struct page page = {0};
     struct doc doc = {0};
-    int rc = page_run_add(&page, run, err);
-    if (rc == 0) {
-        const struct page_run *shown = &page.runs.items[0];
-        out_styled(out, OUT_BOLD, "%s", name);
-        out_printf(out, "%s%s\n", beside ? "  " : "\n", id);
-        view_run_doubts(&doc, shown);
-        view_run_figures(&doc, shown);
-        runs_invoiced(&doc, invoiced);
-        runs_estimated(&doc, past);
-        print_doc(out, &doc);
-        plot_steps(out, run);
-        plot_samples(out, run);
-        view_run_starts(&doc, shown);
-        view_run_times(&doc, run);
-        view_run_settings(&doc, shown);
-        doc_fact(&doc, "Again", shown->again);
-        print_doc(out, &doc);
-    }
-    record_release(page_fields, &page);
-    return rc;
+    TRY(page_run_add(&page, run, err));
+    const struct page_run *shown = &page.runs.items[0];
+    out_styled(out, OUT_BOLD, "%s", name);
+    out_printf(out, "%s%s\n", beside ? "  " : "\n", id);
+    view_run_doubts(&doc, shown);
+    view_run_figures(&doc, shown);
+    runs_invoiced(&doc, invoiced);
+    runs_estimated(&doc, past);
+    print_doc(out, &doc);
+    plot_steps(out, run);
+    plot_samples(out, run);
+    view_run_starts(&doc, shown);
+    view_run_times(&doc, run);
+    view_run_settings(&doc, shown);
+    doc_fact(&doc, "Again", shown->again);
+    print_doc(out, &doc);
+    return 0;
 }

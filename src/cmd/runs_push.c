@@ -128,7 +128,7 @@ static int check(const struct cmd_call *call, struct err *err)
 static int push(const struct cmd_call *call, struct err *err)
 {
     const struct runs_options *o = call->options;
-    struct buf url = {0}, token = {0}, header = {0};
+    SCOPED(buf_release) struct buf url = {0}, token = {0}, header = {0};
     struct ledger *ledger;
     TRY(check(call, err));
     int rc = serve_token(o->token_file, &token, err);
@@ -155,9 +155,6 @@ static int push(const struct cmd_call *call, struct err *err)
         rc = err_set(err, ERR_FORMAT, "none of these runs can be pushed");
     buf_release(&p.piece);
     buf_release(&p.says);
-    buf_release(&url);
-    buf_release(&token);
-    buf_release(&header);
     return rc;
 }
 

@@ -19,8 +19,8 @@ int runs_spending(const struct cmd_call *call, struct ledger *ledger,
     enum spend_key keys[SPEND_KEYS];
     size_t count = 0;
     const char *format;
-    struct spending spending = {0};
-    struct doc doc = {0};
+    SCOPED(spending_release) struct spending spending = {0};
+    SCOPED(doc_release) struct doc doc = {0};
     TRY(value_format(o->common.json, o->format, "table", &format, err));
     TRY(local_check(call->desk->market, o->currency, err));
     TRY(spend_keys_parse(o->by, keys, &count, err));
@@ -42,8 +42,6 @@ int runs_spending(const struct cmd_call *call, struct ledger *ledger,
         out_wrap(out, 0, "No such runs in the ledger: nothing was spent.");
     else
         out_doc(out, &doc);
-    doc_release(&doc);
-    record_release(spending_fields, &spending);
     return rc;
 }
 
@@ -93,29 +91,26 @@ int runs_budgets(const struct cmd_call *call, struct err *err)
     const struct runs_options *o = call->options;
     struct ledger *ledger;
     struct market *market = call->desk->market;
-    struct budgets budgets = {0};
+    SCOPED(budgets_release) struct budgets budgets = {0};
     const struct budget_whose everybody = {0};
     const char *format;
     TRY(value_format(o->common.json, o->format, "table", &format, err));
     if (strcmp(format, "table") != 0 && strcmp(format, "json") != 0)
         return err_set(err, ERR_USAGE, "budgets are printed as a table or as JSON");
     TRY(local_check(market, o->currency, err));
-    int rc = runs_open(call->desk, o->budget.count > 0, &ledger, err);
-    for (size_t i = 0; i < o->budget.count && rc == 0; i++)
-        rc = change_budget(ledger, market, o->budget.items[i], o->currency, err);
-    if (rc == 0)
-        rc = budget_states(ledger, market, &everybody, &budgets, err);
-    if (rc == 0 && strcmp(format, "json") == 0)
-        rc = out_record(call->out, budgets_fields, &budgets, err);
-    else if (rc == 0 && budgets.budgets.count == 0)
+    TRY(runs_open(call->desk, o->budget.count > 0, &ledger, err));
+    for (size_t i = 0; i < o->budget.count; i++)
+        TRY(change_budget(ledger, market, o->budget.items[i], o->currency, err));
+    TRY(budget_states(ledger, market, &everybody, &budgets, err));
+    if (strcmp(format, "json") == 0)
+        TRY(out_record(call->out, budgets_fields, &budgets, err));
+    else if (budgets.budgets.count == 0)
         out_wrap(call->out, 0,
                  "No budgets in the ledger. 'fare runs --budget project:NAME=300/month' sets one.");
-    else if (rc == 0) {
-        struct doc doc = {0};
+    else {
+        SCOPED(doc_release) struct doc doc = {0};
         view_budgets(&doc, &budgets, SIZE_MAX);
         out_doc(call->out, &doc);
-        doc_release(&doc);
     }
-    record_release(budgets_fields, &budgets);
-    return rc;
+    return 0;
 }

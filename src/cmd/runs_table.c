@@ -114,7 +114,7 @@ void runs_table(struct out *out, const struct run *runs, size_t count)
         {"whole run", TABLE_RIGHT},  {"", TABLE_LEFT}};
     struct table table = TABLE(columns);
     bool any_projected = false, any_noisy = false, any_failed = false;
-    struct buf id = {0};
+    SCOPED(buf_release) struct buf id = {0};
     for (size_t i = 0; i < count; i++) {
         const struct run *run = &runs[i];
         char age[24], ms[32], time[32], marks[4];
@@ -133,7 +133,7 @@ void runs_table(struct out *out, const struct run *runs, size_t count)
         add_row(&table, cells, run);
     }
     table_print(&table, out);
-    struct buf legend = {0};
+    SCOPED(buf_release) struct buf legend = {0};
     buf_printf(&legend, "%s%s%s%s%s", any_projected ? "~ projected" : "",
                any_projected && (any_noisy || any_failed) ? "; " : "",
                any_noisy ? "! noisy ('fare runs RUN' says why)" : "",
@@ -141,8 +141,6 @@ void runs_table(struct out *out, const struct run *runs, size_t count)
     if (legend.len > 0)
         out_wrap(out, 0, buf_str(&legend));
     out->text.failed |= legend.failed || id.failed;
-    buf_release(&legend);
-    buf_release(&id);
 }
 
 void runs_published_table(struct out *out, const struct run *runs, size_t count)

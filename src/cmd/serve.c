@@ -82,16 +82,15 @@ static int say_ready(const struct cmd_call *call, const struct serve *serve, str
 {
     const struct serve_command *o = call->options;
     char schema[] = SERVING_SCHEMA;
-    struct buf url = {0};
+    SCOPED(buf_release) struct buf url = {0};
     serve_url(serve, &url);
-    int rc = buf_check(&url, err);
+    TRY(buf_check(&url, err));
     const struct serving ready = {.schema = schema, .url = url.data};
-    if (rc == 0 && o->common.json)
-        rc = out_record(call->out, serving_fields, &ready, err);
-    else if (rc == 0)
+    if (o->common.json)
+        TRY(out_record(call->out, serving_fields, &ready, err));
+    else
         out_printf(call->out, "Serving on %s until Ctrl-C.\n", buf_str(&url));
-    buf_release(&url);
-    return rc == 0 ? out_write(call->out, err) : rc;
+    return out_write(call->out, err);
 }
 
 static int run(const struct cmd_call *call, struct err *err)

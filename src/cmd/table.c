@@ -162,7 +162,7 @@ static void put_row(const struct layout *l, enum out_style style, const char *co
                     const char *text, bool head)
 {
     const struct table *t = l->table;
-    struct buf line = {0}, below = {0};
+    SCOPED(buf_release) struct buf line = {0}, below = {0};
     const char *wrapped = NULL;
     int at = t->indent;
     bool apart = out_columns(cells[0]) > l->widths[0];
@@ -198,8 +198,6 @@ static void put_row(const struct layout *l, enum out_style style, const char *co
     if (below.len > 0)
         out_wrap(l->out, t->indent + 2, buf_str(&below));
     l->out->text.failed |= line.failed || below.failed;
-    buf_release(&line);
-    buf_release(&below);
 }
 
 void table_print(struct table *t, struct out *out)

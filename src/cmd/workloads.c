@@ -139,15 +139,11 @@ static int show(const struct cmd_call *call, struct err *err)
 static int python_helper(const struct cmd_call *call, struct err *err)
 {
     enum { MOST = 1 << 20 };
-    struct buf path = {0};
-    int rc = folder_share(&path, err);
+    SCOPED(buf_release) struct buf path = {0};
+    TRY(folder_share(&path, err));
     buf_adds(&path, "/python/fare.py");
-    if (rc == 0)
-        rc = buf_check(&path, err);
-    if (rc == 0)
-        rc = fs_read(buf_str(&path), MOST, &call->out->text, err);
-    buf_release(&path);
-    return rc;
+    TRY(buf_check(&path, err));
+    return fs_read(buf_str(&path), MOST, &call->out->text, err);
 }
 
 static const struct command workloads_list = {

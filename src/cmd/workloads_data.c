@@ -54,7 +54,7 @@ static bool is_folder(const char *path)
 
 static int describe_set(const struct public_set *set, struct set_row *row, struct err *err)
 {
-    struct buf path = {0}, users = {0};
+    SCOPED(buf_release) struct buf path = {0}, users = {0};
     int64_t bytes = 0;
     bool all_known = true;
     for (const struct public_file *file = set->files; file->name; file++) {
@@ -76,8 +76,6 @@ static int describe_set(const struct public_set *set, struct set_row *row, struc
     row->here = some_bool(rc == 0 && is_folder(buf_str(&path)));
     if (all_known && bytes > 0)
         row->download_bytes = some_int(bytes);
-    buf_release(&path);
-    buf_release(&users);
     return rc;
 }
 
@@ -148,7 +146,7 @@ static int get_set(const struct cmd_call *call, const struct public_set *set, st
     }
     const struct data_get what = {
         .set = set, .allow_file = true, .progress = show, .context = &progress};
-    struct data_got got = {0};
+    SCOPED(data_got_release) struct data_got got = {0};
     int rc = data_get(&what, &got, err);
     progress_end(&progress);
     const struct cmd_common *common = call->options;
@@ -162,14 +160,13 @@ static int get_set(const struct cmd_call *call, const struct public_set *set, st
     if (rc == 0 && got.unchecked > 0 && !common->json)
         out_printf(call->out, "%d files have no known sum; these were recorded:\n%s", got.unchecked,
                    buf_str(&got.sums));
-    data_got_release(&got);
     return rc;
 }
 
 static int print_path(const struct cmd_call *call, const struct public_set *set, struct err *err)
 {
     const char *name = set->name;
-    struct buf dir = {0};
+    SCOPED(buf_release) struct buf dir = {0};
     int rc = data_cache_dir(name, &dir, err);
     if (rc == 0 && !is_folder(buf_str(&dir))) {
         rc = err_set(err, ERR_MISSING, "%s is not here (it would be %s)", name, buf_str(&dir));
@@ -179,7 +176,6 @@ static int print_path(const struct cmd_call *call, const struct public_set *set,
     } else if (rc == 0) {
         out_printf(call->out, "%s\n", buf_str(&dir));
     }
-    buf_release(&dir);
     return rc;
 }
 

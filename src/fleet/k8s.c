@@ -244,6 +244,7 @@ static int k8s_manifest(const struct fleet *fleet, const struct place *place,
     json_t *list =
         bad ? NULL
             : json_pack("{s:s, s:s, s:O}", "apiVersion", "v1", "kind", "List", "items", items);
+    SCOPED(free_pointer)
     char *text = list ? json_dumps(list, JSON_ENSURE_ASCII | JSON_INDENT(1)) : NULL;
     json_decref(list);
     if (!text)
@@ -251,7 +252,6 @@ static int k8s_manifest(const struct fleet *fleet, const struct place *place,
                        "a word of the command is not UTF-8, as Kubernetes needs it (or memory is "
                        "short)");
     buf_adds(out, text);
-    free(text);
     return buf_check(out, err);
 }
 

@@ -204,7 +204,7 @@ static bool better_state(const struct candidate *a, const struct candidate *b)
 
 static bool describe_state(const char *id, struct candidate *out)
 {
-    struct state state = {0};
+    SCOPED(state_close) struct state state = {0};
     struct err why = {0};
     struct state_counts counts;
     struct buf plan = {0};
@@ -224,7 +224,6 @@ static bool describe_state(const char *id, struct candidate *out)
                 counts.all ||
             counts.unsettled > 0;
     }
-    state_close(&state);
     return good;
 }
 

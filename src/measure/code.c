@@ -446,7 +446,7 @@ int code_observe(char *const *argv, const struct python_place *place, struct run
                  struct err *err)
 {
     struct code_parts p;
-    struct run seen = {0};
+    SCOPED(run_release) struct run seen = {0};
     int rc = python_describe(place, &seen.code, err);
     take_apart(argv, &p);
     if (rc == 0 && !code->script)
@@ -460,6 +460,5 @@ int code_observe(char *const *argv, const struct python_place *place, struct run
         seen.code.python = before.python;
         seen.code.packages = before.packages;
     }
-    record_release(run_fields, &seen);
     return rc;
 }

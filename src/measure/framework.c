@@ -237,6 +237,7 @@ int handover_start(struct handover *h, const struct net *net, const struct datas
                    uint64_t seed, int64_t epochs, struct err *err)
 {
     const int64_t orders[] = {epochs < HANDOVER_ORDERS ? epochs : HANDOVER_ORDERS, train->count};
+    SCOPED(free_pointer)
     struct safetensors_entry *entries = calloc((size_t)net->param_count + 1, sizeof *entries);
     struct buf path = {0};
     int count = 0;
@@ -251,7 +252,6 @@ int handover_start(struct handover *h, const struct net *net, const struct datas
     buf_printf(&path, "%s/start.safetensors", h->folder.path);
     h->start = buf_take(&path, err);
     int rc = h->start ? write_start(h->start, entries, count, net, seed, err) : ERR_MEMORY;
-    free(entries);
     return unwritten(rc, err);
 }
 

@@ -156,7 +156,7 @@ static int read_budgets(struct measure *m, const struct run *run, struct budgets
 // The price needs a record with a machine and a date, before there are runs.
 static int open_price(struct measure *m, struct err *err)
 {
-    struct run run = {0};
+    SCOPED(run_release) struct run run = {0};
     int rc = provenance_set(m->o, &m->secrets, m->machine, &run, err);
     if (rc == 0)
         rc = provenance_boot(m->machine, true, false, &run, err);
@@ -168,7 +168,6 @@ static int open_price(struct measure *m, struct err *err)
     if (rc == 0)
         measure_budget_say(&m->budgets, m->desk->market,
                            m->price ? measure_price_hour(m->price) : 0, &m->says);
-    record_release(run_fields, &run);
     return rc;
 }
 
@@ -320,10 +319,9 @@ static struct journal *open_journal(struct measure *m, const struct run *run)
 // After the run was kept.
 static void warn(struct measure *m, const struct run *run)
 {
-    struct budgets now = {0};
+    SCOPED(budgets_release) struct budgets now = {0};
     if (m->budgets.budgets.count > 0 && m->kept && read_budgets(m, run, &now, NULL) == 0)
         measure_budget_warn(&now, &m->says);
-    record_release(budgets_fields, &now);
 }
 
 static void keep(struct measure *m, const struct run *run, struct journal *journal)
@@ -424,9 +422,8 @@ int measure_run(struct measure *m, const struct measure_what *what, struct err *
         s.journal = open_journal(m, run);
         rc = what->workload ? ranks_lead(m->o->group, m->o, what, what->ranks, err) : 0;
     }
-    if (rc == 0) {
+    if (rc == 0)
         rc = m->o->save ? run_saved(m, &s, err) : run_session(&s, m->o->apart, err);
-    }
     if (rc != 0)
         group_fail(m->o->group, err->text);
     m->begun = true;

@@ -300,25 +300,24 @@ static int add_doubts(struct market *market, const struct offer *offer, struct b
                       struct err *err)
 {
     const struct wishes wishes = {0};
-    struct bill bill = {0};
+    SCOPED(bill_release) struct bill bill = {0};
     const struct bill_time moment = {
         .parts = {{"run", 1, NULL}}, .count = 1, .total_ns = 1, .low_ns = -1, .high_ns = -1};
-    int rc = bill_make(market, &wishes, offer, offer->name, &moment, 0, &bill, err);
-    if (rc == 0 && bill.price_old.v)
+    TRY(bill_make(market, &wishes, offer, offer->name, &moment, 0, &bill, err));
+    if (bill.price_old.v)
         buf_printf(says,
                    "--max-spend uses an OLD price, last seen %s, %s ago: 'fare prices update' "
                    "gets new ones\n",
                    bill.price_date, units_count(bill.price_age_days.v, "day").s);
-    if (rc == 0 && bill.exchange_old.v)
+    if (bill.exchange_old.v)
         buf_printf(says, "--max-spend uses an OLD exchange rate: %s\n", bill.exchange);
-    if (rc == 0 && bill.price_doubt)
+    if (bill.price_doubt)
         buf_printf(says, "--max-spend uses a doubtful price, %s\n", bill.price_doubt);
-    if (rc == 0 && bill.price_estimated.v)
+    if (bill.price_estimated.v)
         buf_printf(says, "--max-spend uses a price that is %s\n", bill.price_source);
-    if (rc == 0 && bill.tariff_assumed.v)
+    if (bill.tariff_assumed.v)
         buf_printf(says, "--max-spend uses an assumed rule: %s\n", bill.words);
-    record_release(bill_fields, &bill);
-    return rc == 0 ? buf_check(says, err) : rc;
+    return buf_check(says, err);
 }
 
 int measure_price_longest(struct market *market, const char *name, int64_t budget,

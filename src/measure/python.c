@@ -406,6 +406,7 @@ static bool is_better(const struct interpreter_found *a, const struct interprete
 static void consider(struct tree *tree, const struct child_process *process,
                      struct interpreter_found *best)
 {
+    SCOPED(found_release)
     struct interpreter_found f = {.pid = process->pid, .cpu_ticks = process->cpu_ticks};
     char *words[WORDS_MOST + 1];
     if (tree_link(tree, &f.file, "/proc/%d/exe", (int)f.pid) && python_is(buf_str(&f.file)) &&
@@ -418,7 +419,6 @@ static void consider(struct tree *tree, const struct child_process *process,
             f = other;
         }
     }
-    found_release(&f);
 }
 
 static bool has_line(const struct buf *lines, const char *line, size_t len)
@@ -483,22 +483,18 @@ int interpreter_look(struct interpreter *it, const struct child *child, int64_t 
 {
     int64_t now_ns = clock_now_ns(), passed_ns = now_ns - start_ns;
     struct tree tree = {.root = ""};
-    struct child_process *list = NULL;
-    struct interpreter_found best = {0};
+    SCOPED(free_pointer) struct child_process *list = NULL;
+    SCOPED(found_release) struct interpreter_found best = {0};
     if (!now && (passed_ns < FIRST_MS * NS_PER_MS || now_ns < it->due_ns))
         return 0;
     it->due_ns = now_ns + passed_ns / 2;
     int count = child_list(child, &list);
     for (int i = 0; i < count; i++)
         consider(&tree, &list[i], &best);
-    int rc = count == ERR_MEMORY ? err_memory(err)
-             : best.pid > 0      ? describe_interpreter(it, &tree, &best, code, err)
-                                 : 0;
-    if (rc == 0)
-        rc = tree_check(&tree, err);
-    found_release(&best);
-    free(list);
-    return rc;
+    TRY(count == ERR_MEMORY ? err_memory(err)
+        : best.pid > 0      ? describe_interpreter(it, &tree, &best, code, err)
+                            : 0);
+    return tree_check(&tree, err);
 }
 
 void interpreter_release(struct interpreter *it)

@@ -47,7 +47,8 @@ struct rank_seat {
 int ranks_threads(struct group *group, int64_t *threads, struct err *err)
 {
     int size = group_place(group).size;
-    struct rank_seat mine, *all = calloc((size_t)size, sizeof *all);
+    struct rank_seat mine;
+    SCOPED(free_pointer) struct rank_seat *all = calloc((size_t)size, sizeof *all);
     memset(&mine, 0, sizeof mine);
     gethostname(mine.host, sizeof mine.host - 1);
     sched_getaffinity(0, sizeof mine.cpus, &mine.cpus);
@@ -62,7 +63,6 @@ int ranks_threads(struct group *group, int64_t *threads, struct err *err)
         least = least == 0 || each < least ? each : least;
     }
     *threads = least;
-    free(all);
     return rc;
 }
 

@@ -213,13 +213,12 @@ static const char *folder_in(char *const *argv)
 static int own_folder(struct saving *v, struct err *err)
 {
     SCOPED(buf_release) struct buf path = {0};
-    int rc = folder_data(&path, err);
+    TRY(folder_data(&path, err));
     buf_adds(&path, "/jobs/");
     for (const char *c = v->job; *c; c++)
         buf_addc(&path, *c == '/' ? '-' : *c);
-    if (rc == 0 && !(v->folder = buf_take(&path, err)))
-        rc = ERR_MEMORY;
-    return rc == 0 ? fs_mkdirs_private(v->folder, err) : rc;
+    v->folder = buf_take(&path, err);
+    return v->folder ? fs_mkdirs_private(v->folder, err) : ERR_MEMORY;
 }
 
 static int find_folder(struct saving *v, struct err *err)
@@ -344,8 +343,9 @@ static int cost(void *context, struct run_attempt *attempt, struct err *err)
         buf_printf(&name, "%s/%s", m->provider, m->instance_type);
     else
         buf_adds(&name, m->gpu ? m->gpu : m->cpu ? m->cpu : "");
-    int rc = name.len > 0 ? text_set(&attempt->machine, buf_str(&name), err) : 0;
-    return rc == 0 ? measure_price_attempt(v->price, attempt, err) : rc;
+    if (name.len > 0)
+        TRY(text_set(&attempt->machine, buf_str(&name), err));
+    return measure_price_attempt(v->price, attempt, err);
 }
 
 static bool waiting(void *context, const char *doing)

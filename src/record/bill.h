@@ -36,4 +36,9 @@ enum { QUOTE_ROWS_MOST = 1000000 }; // offers in a quote, see field.h
 
 #include "record/bill.def"
 
+static inline void bill_release(struct bill *record)
+{
+    record_release(bill_fields, record);
+}
+
 #endif

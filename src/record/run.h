@@ -11,6 +11,16 @@
 #include "record/machine.h"
 #include "record/run.def"
 
+static inline void run_release(struct run *record)
+{
+    record_release(run_fields, record);
+}
+
+static inline void runs_release(struct runs *record)
+{
+    record_release(runs_fields, record);
+}
+
 #define RUN_SCHEMA    "fare.run/2"
 #define RUN_SCHEMA_1  "fare.run/1" // boot_ns meant something else (correct.h)
 #define RUNS_SCHEMA   "fare.runs/1"

@@ -9,4 +9,9 @@
 
 #include "record/schedule.def"
 
+static inline void schedule_release(struct schedule_record *record)
+{
+    record_release(schedule_fields, record);
+}
+
 #endif

@@ -15,6 +15,11 @@ enum { SITE_BYTES_MOST = 64 << 20, SITE_FILES_MOST = 1000000 };
 
 #include "record/site.def"
 
+static inline void site_index_release(struct site_index *record)
+{
+    record_release(site_index_fields, record);
+}
+
 // Reads an index of `len` bytes into a zeroed record, which the caller releases even after a
 // failure. ERR_FORMAT: it is none, a path could leave the folder, or a sum or size is missing.
 int site_index_read(const char *text, size_t len, struct site_index *index,

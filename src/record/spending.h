@@ -11,4 +11,14 @@
 
 #include "record/spending.def"
 
+static inline void spending_release(struct spending *record)
+{
+    record_release(spending_fields, record);
+}
+
+static inline void budgets_release(struct budgets *record)
+{
+    record_release(budgets_fields, record);
+}
+
 #endif

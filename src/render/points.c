@@ -496,6 +496,7 @@ static void draw_joined(struct buf *out, const struct box *strokes, size_t count
 
 static void draw_points(struct buf *out, const struct layout *l)
 {
+    SCOPED(placement_release)
     struct placement placement = {.within = {l->left, l->top - 4, l->width, l->bottom}};
     size_t total = 0;
     for (size_t s = 0; s < l->panel->series.count; s++)
@@ -512,7 +513,6 @@ static void draw_points(struct buf *out, const struct layout *l)
     } else {
         out->failed = true;
     }
-    placement_release(&placement);
 }
 
 double svg_points(struct buf *out, const struct plot_panel *panel, double width, const char *id)

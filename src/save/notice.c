@@ -114,6 +114,7 @@ int notice_get(const struct notice_asker *a, const char *path, const char *heade
     char url[400];
     const char *headers[] = {header, NULL};
     snprintf(url, sizeof url, "%s%s", a->base, path);
+    SCOPED(http_call_release)
     struct http_call call = {.url = url,
                              .headers = headers,
                              .no_proxy = true,
@@ -123,7 +124,6 @@ int notice_get(const struct notice_asker *a, const char *path, const char *heade
     int status = rc == 0 && call.err.code == 0 ? call.status : 0;
     if (status)
         buf_add(answer, buf_str(&call.answer), call.answer.len);
-    http_call_release(&call);
     return status;
 }
 
@@ -182,7 +182,8 @@ static int add_auto(struct notices *n, const struct notices_options *o, struct e
 
 static int add_words(struct notices *n, const struct notices_options *o, struct err *err)
 {
-    char *words = text_copy(o->wanted ? o->wanted : "auto", err), *rest = words;
+    SCOPED(free_pointer) char *words = text_copy(o->wanted ? o->wanted : "auto", err);
+    char *rest = words;
     int rc = words ? 0 : ERR_MEMORY;
     while (rc == 0 && rest && *rest) {
         char *word = strsep(&rest, ",");
@@ -191,7 +192,6 @@ static int add_words(struct notices *n, const struct notices_options *o, struct 
         else if (strcmp(word, "none") != 0)
             rc = add(n, word, o, err);
     }
-    free(words);
     return rc;
 }
 

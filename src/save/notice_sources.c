@@ -62,6 +62,7 @@ static bool renew_token(struct notice_asker *a)
     if (a->token[0] && clock_now_ns() < a->token_until_ns)
         return true;
     snprintf(url, sizeof url, "%s/latest/api/token", a->base);
+    SCOPED(http_call_release)
     struct http_call call = {.method = "PUT",
                              .url = url,
                              .headers = headers,
@@ -81,7 +82,6 @@ static bool renew_token(struct notice_asker *a)
         }
     }
     int status = call.err.code == 0 ? call.status : 0;
-    http_call_release(&call);
     return a->token[0] || status == 404 || status == 405;
 }
 

@@ -211,6 +211,7 @@ static int ask(const char *metadata, const char *method, const char *path, const
     SCOPED(buf_release) struct buf url = {0};
     const char *headers[] = {header, NULL};
     buf_printf(&url, "%s%s", metadata, path);
+    SCOPED(http_call_release)
     struct http_call call = {.method = method,
                              .url = buf_str(&url),
                              .headers = headers,
@@ -228,7 +229,6 @@ static int ask(const char *metadata, const char *method, const char *path, const
     }
     if (call.answer.data)
         explicit_bzero(call.answer.data, call.answer.len);
-    http_call_release(&call);
     return rc;
 }
 

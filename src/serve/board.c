@@ -103,24 +103,20 @@ static int board_spend(struct ledger *ledger, struct market *market, struct boar
 {
     static const enum spend_key keys[] = {SPEND_PROJECT};
     const struct spend_options options = {.keys = keys, .key_count = 1};
-    struct spending month = {0};
+    SCOPED(spending_release) struct spending month = {0};
     char since[CLOCK_ISO_BYTES] = "";
     int64_t first_s = 0;
     if (clock_month(clock_date_s(), 0, &first_s))
         clock_iso(first_s, since);
     const struct ledger_filter filter = {.since = since};
-    int rc = spend_sum(ledger, market, &filter, &options, &month, err);
-    if (rc == 0) {
-        out->month_runs = month.total.runs.v;
-        out->month_unknown = month.total.unknown.v;
-        if (month.total.usd.known)
-            snprintf(out->month_usd, sizeof out->month_usd, "%s",
-                     spending_amount(month.total.usd).s);
-        if (month.total.usd.known)
-            show_spend(&month, since, &out->spend);
-    }
-    record_release(spending_fields, &month);
-    return rc;
+    TRY(spend_sum(ledger, market, &filter, &options, &month, err));
+    out->month_runs = month.total.runs.v;
+    out->month_unknown = month.total.unknown.v;
+    if (month.total.usd.known)
+        snprintf(out->month_usd, sizeof out->month_usd, "%s", spending_amount(month.total.usd).s);
+    if (month.total.usd.known)
+        show_spend(&month, since, &out->spend);
+    return 0;
 }
 
 // ---- the cheapest and the fastest machine
@@ -139,7 +135,7 @@ static int add_training(struct ledger *ledger, struct market *market, const char
                         struct buf *out, struct err *err)
 {
     struct err why = {0};
-    struct quote_job job = {.asked = !quote_is_workload(name)};
+    SCOPED(quote_release) struct quote_job job = {.asked = !quote_is_workload(name)};
     job.ask.market = market;
     job.ask.max_age = QUOTE_MAX_AGE;
     job.ask.estimates = true;
@@ -148,7 +144,6 @@ static int add_training(struct ledger *ledger, struct market *market, const char
         rc = quote_assemble(&job, &why);
     if (rc == 0)
         show_training(out, name, &job.quote);
-    quote_release(&job);
     return rc == ERR_MEMORY ? err_memory(err) : 0;
 }
 
@@ -213,7 +208,7 @@ static void board_look(struct board *board, struct last_made *last)
     struct err err = {0};
     struct ledger *ledger;
     struct desk desk = {0};
-    struct buf stamp = {0};
+    SCOPED(buf_release) struct buf stamp = {0};
     int64_t start_ns = clock_now_ns();
     int rc = site_ledger(board->site, &desk, &ledger, &err);
     if (rc == 0)
@@ -231,7 +226,6 @@ static void board_look(struct board *board, struct last_made *last)
         }
     }
     site_give_back(board->site, &desk, rc);
-    buf_release(&stamp);
 }
 
 static void *board_work(void *arg)

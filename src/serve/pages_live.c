@@ -139,7 +139,7 @@ static int list_json(const struct run *run, struct live_list *list, struct err *
 static int list_one(void *arg, const char *id, const char *text, struct err *err)
 {
     struct live_list *list = arg;
-    struct run run = {0};
+    SCOPED(run_release) struct run run = {0};
     int rc = read_running(text, &run, err);
     if (rc == 0 && run.id && strcmp(run.id, id) == 0) {
         if (list->count++ == 0 && !list->json)
@@ -149,7 +149,6 @@ static int list_one(void *arg, const char *id, const char *text, struct err *err
         else
             list_row(list->out, &run);
     }
-    record_release(run_fields, &run);
     return rc == ERR_FORMAT ? 0 : rc; // skip a bad record
 }
 
@@ -307,8 +306,8 @@ struct live_page {
 static int show_one(void *arg, const char *id, const char *text, struct err *err)
 {
     struct live_page *live = arg;
-    struct run run = {0};
-    struct page page = {0};
+    SCOPED(run_release) struct run run = {0};
+    SCOPED(page_release) struct page page = {0};
     int rc = read_running(text, &run, err);
     live->found = rc == 0 && run.id && strcmp(run.id, id) == 0;
     if (live->found && live->request->json)
@@ -317,8 +316,6 @@ static int show_one(void *arg, const char *id, const char *text, struct err *err
         rc = page_plots(&run, &page, err);
     if (rc == 0 && live->found && !live->request->json)
         show(&live->answer->text, live->request, &run, &page);
-    record_release(page_fields, &page);
-    record_release(run_fields, &run);
     return rc == ERR_FORMAT ? 0 : rc;
 }
 

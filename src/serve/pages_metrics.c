@@ -47,24 +47,18 @@ static int add_team(struct ledger *ledger, struct market *market, struct buf *ou
     const struct spend_options projects = {.keys = by_project, .key_count = 1};
     const struct spend_options hosts = {.keys = by_host, .key_count = 1};
     const struct budget_whose everybody = {0};
-    struct spending month = {0}, places = {0};
-    struct budgets budgets = {0};
+    SCOPED(spending_release) struct spending month = {0}, places = {0};
+    SCOPED(budgets_release) struct budgets budgets = {0};
     char since[CLOCK_ISO_BYTES] = "";
     int64_t first_s = 0;
     if (clock_month(clock_date_s(), 0, &first_s))
         clock_iso(first_s, since);
     const struct ledger_filter filter = {.since = since};
-    int rc = spend_sum(ledger, market, &filter, &projects, &month, err);
-    if (rc == 0)
-        rc = spend_sum(ledger, market, &filter, &hosts, &places, err);
-    if (rc == 0)
-        rc = budget_states(ledger, market, &everybody, &budgets, err);
-    if (rc == 0)
-        spending_openmetrics(out, &month, &places, &budgets);
-    record_release(spending_fields, &month);
-    record_release(spending_fields, &places);
-    record_release(budgets_fields, &budgets);
-    return rc;
+    TRY(spend_sum(ledger, market, &filter, &projects, &month, err));
+    TRY(spend_sum(ledger, market, &filter, &hosts, &places, err));
+    TRY(budget_states(ledger, market, &everybody, &budgets, err));
+    spending_openmetrics(out, &month, &places, &budgets);
+    return 0;
 }
 
 static int make(const struct request *request, struct ledger *ledger, struct buf *out,
@@ -73,7 +67,7 @@ static int make(const struct request *request, struct ledger *ledger, struct buf
     struct compare_options options = {0};
     const struct ledger_filter heads = {.heads = true};
     struct comparing *comparing = NULL;
-    struct page page = {0};
+    SCOPED(page_release) struct page page = {0};
     TRY(request_market(request, &options.pricing.market, err));
     int rc = comparing_new(&comparing, &options, err);
     if (rc == 0)
@@ -85,7 +79,6 @@ static int make(const struct request *request, struct ledger *ledger, struct buf
     if (rc == 0)
         rc = add_team(ledger, options.pricing.market, out, err);
     comparing_free(comparing);
-    record_release(page_fields, &page);
     return rc == 0 ? buf_check(out, err) : rc;
 }
 

@@ -239,7 +239,7 @@ int page_offer_history(const struct request *request, struct answer *answer, str
         .name = request_value(request, "name"), .under = -1, .region = true};
     struct market *market;
     struct offer_page offer = {0};
-    struct page plots = {0};
+    SCOPED(page_release) struct page plots = {0};
     if (!ask.name)
         return err_set(err, ERR_USAGE, "name an offer: /offer?name=aws/p3.2xlarge");
     TRY(request_market(request, &market, err));
@@ -251,6 +251,5 @@ int page_offer_history(const struct request *request, struct answer *answer, str
     if (rc == 0 && !request->json)
         show_offer(&answer->text, request, &offer, &plots);
     record_release(offer_record_fields, &offer.record);
-    record_release(page_fields, &plots);
     return rc;
 }

@@ -125,18 +125,17 @@ static void show_quote(struct buf *out, const struct request *request, const str
 int page_quote(const struct request *request, struct answer *answer, struct err *err)
 {
     const char *word = request_value(request, "run");
-    struct quote_job job = {.asked = !quote_is_workload(word)};
-    struct page plots = {0};
+    SCOPED(quote_release) struct quote_job job = {.asked = !quote_is_workload(word)};
+    SCOPED(page_release) struct page plots = {0};
     if (request->json && !word)
         return err_set(err, ERR_USAGE, "name a run: /quote.json?run=last");
-    int rc = word ? make_quote(request, word, &job, err) : 0;
-    if (rc == 0 && word && !request->json)
-        rc = page_frontier(&job, &plots, err);
-    if (rc == 0 && request->json)
-        rc = record_to_text(quote_fields, &job.quote, &answer->text, err);
-    else if (rc == 0)
+    if (word)
+        TRY(make_quote(request, word, &job, err));
+    if (word && !request->json)
+        TRY(page_frontier(&job, &plots, err));
+    if (request->json)
+        TRY(record_to_text(quote_fields, &job.quote, &answer->text, err));
+    else
         show_quote(&answer->text, request, &job, &plots);
-    record_release(page_fields, &plots);
-    quote_release(&job);
-    return rc;
+    return 0;
 }

@@ -107,7 +107,7 @@ static int gather(const struct request *request, const char *const *words, size_
 
 int page_run(const struct request *request, struct answer *answer, struct err *err)
 {
-    struct page page = {0};
+    SCOPED(page_release) struct page page = {0};
     bool running = false;
     int rc = live_run(request, answer, &running, err);
     if (rc != 0 || running)
@@ -125,7 +125,6 @@ int page_run(const struct request *request, struct answer *answer, struct err *e
         if (rc == 0)
             show_run(&answer->text, request, &page);
     }
-    record_release(page_fields, &page);
     return rc;
 }
 
@@ -175,7 +174,8 @@ static void add_quotes(struct buf *out, const struct page *page)
 static void show_compare(struct buf *out, const struct request *request, const struct page *page)
 {
     enum { FRAME = 2000 }; // bytes of what is between the pieces
-    struct buf *plots = calloc(page->plots.count + 1, sizeof *plots), left_out = {0};
+    SCOPED(free_pointer) struct buf *plots = calloc(page->plots.count + 1, sizeof *plots);
+    struct buf left_out = {0};
     struct buf tables = {0}, quotes = {0}, differences = {0}, end = {0};
     if (!plots) {
         out->failed = true;
@@ -209,14 +209,13 @@ static void show_compare(struct buf *out, const struct request *request, const s
     buf_adds(out, page->quotes.count > 0 ? "</details>\n" : "");
     html_left_out(out, &left_out);
     html_piece(out, &end);
-    free(plots);
 }
 
 int page_compare(const struct request *request, struct answer *answer, struct err *err)
 {
     const char *words[COMPARED_MOST];
     size_t count = 0;
-    struct page page = {0};
+    SCOPED(page_release) struct page page = {0};
     for (size_t i = 0; i < request->query_count; i++) {
         if (strcmp(request->query[i].key, "run") != 0 || !*request->query[i].value)
             continue;
@@ -243,11 +242,10 @@ int page_compare(const struct request *request, struct answer *answer, struct er
         frame_end(&answer->text);
         return 0;
     }
-    int rc = gather(request, words, count, &page, err);
-    if (rc == 0 && request->json)
-        rc = record_to_text(compare_fields, &page.compare, &answer->text, err);
-    else if (rc == 0)
+    TRY(gather(request, words, count, &page, err));
+    if (request->json)
+        TRY(record_to_text(compare_fields, &page.compare, &answer->text, err));
+    else
         show_compare(&answer->text, request, &page);
-    record_release(page_fields, &page);
-    return rc;
+    return 0;
 }

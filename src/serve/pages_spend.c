@@ -11,7 +11,7 @@ int spend_warnings(const struct request *request, struct ledger *ledger, struct 
                    struct err *err)
 {
     const struct budget_whose everybody = {0};
-    struct budgets budgets = {0};
+    SCOPED(budgets_release) struct budgets budgets = {0};
     SCOPED(doc_release) struct doc doc = {0};
     struct market *market;
     int rc = request_market(request, &market, err);
@@ -23,7 +23,6 @@ int spend_warnings(const struct request *request, struct ledger *ledger, struct 
             view_budget(&doc, state);
     }
     doc_html(out, &doc, 2);
-    record_release(budgets_fields, &budgets);
     return rc;
 }
 
@@ -95,8 +94,8 @@ int page_spend(const struct request *request, struct answer *answer, struct err 
     size_t count = 0;
     struct ledger *ledger;
     struct market *market;
-    struct spending spending = {0};
-    struct budgets budgets = {0};
+    SCOPED(spending_release) struct spending spending = {0};
+    SCOPED(budgets_release) struct budgets budgets = {0};
     const struct budget_whose everybody = {0};
     TRY(spend_keys_parse(by ? by : "project", keys, &count, err));
     const struct spend_options options = {
@@ -107,18 +106,14 @@ int page_spend(const struct request *request, struct answer *answer, struct err 
                                          .workload = request_value(request, "workload"),
                                          .labels = &label,
                                          .label_count = label ? 1 : 0};
-    int rc = request_ledger(request, &ledger, err);
-    if (rc == 0)
-        rc = request_market(request, &market, err);
-    if (rc == 0)
-        rc = spend_sum(ledger, market, &filter, &options, &spending, err);
-    if (rc == 0 && !request->json)
-        rc = budget_states(ledger, market, &everybody, &budgets, err);
-    if (rc == 0 && request->json)
-        rc = record_to_text(spending_fields, &spending, &answer->text, err);
-    else if (rc == 0)
+    TRY(request_ledger(request, &ledger, err));
+    TRY(request_market(request, &market, err));
+    TRY(spend_sum(ledger, market, &filter, &options, &spending, err));
+    if (!request->json)
+        TRY(budget_states(ledger, market, &everybody, &budgets, err));
+    if (request->json)
+        TRY(record_to_text(spending_fields, &spending, &answer->text, err));
+    else
         show(&answer->text, request, &spending, &budgets);
-    record_release(spending_fields, &spending);
-    record_release(budgets_fields, &budgets);
-    return rc;
+    return 0;
 }

@@ -257,7 +257,7 @@ static const char *next_words(struct doc *doc, const struct answer *answer, cons
 void view_answer(struct doc *doc, const struct quote *quote, const struct run *run, size_t most,
                  const char *command)
 {
-    struct answer answer = {0};
+    SCOPED(answer_release) struct answer answer = {0};
     doc->failed |= answer_make(quote, most, &answer, NULL) != 0;
     if (!doc->failed && answer.count > 0) {
         add_rows(doc, &answer);
@@ -269,5 +269,4 @@ void view_answer(struct doc *doc, const struct quote *quote, const struct run *r
     } else if (!doc->failed) {
         doc_fact(doc, "Not shown", hidden_words(doc, quote, &answer));
     }
-    answer_release(&answer);
 }

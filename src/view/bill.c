@@ -127,7 +127,7 @@ static void add_time(struct buf *text, const char *before, double seconds, const
 
 static void list_inputs(struct doc *doc, const struct bill_spot *s)
 {
-    struct buf checkpoint = {0}, notice = {0};
+    SCOPED(buf_release) struct buf checkpoint = {0}, notice = {0};
     if (s->prices) // with a method the number of replays is said of the interruptions
         doc_item(doc, s->method ? doc_text(doc, "price: %s", s->prices)
                                 : doc_text(doc, "price: %s; replayed %lld times", s->prices,
@@ -148,7 +148,6 @@ static void list_inputs(struct doc *doc, const struct bill_spot *s)
                    s->notice_from ? ")" : "");
     doc_item(doc, doc_text(doc, "notice before it is taken away: %s", buf_str(&notice)));
     doc->failed |= notice.failed;
-    buf_release(&notice);
 }
 
 static struct cell amount(struct maybe_money usd)

@@ -62,14 +62,13 @@ struct gathering {
 // Whether the provider has another offer in the same zone, or region.
 static int is_new_place(struct gathering *g, const struct offer *o, bool *new, struct err *err)
 {
-    struct buf key = {0};
+    SCOPED(buf_release) struct buf key = {0};
     size_t number, before = g->places.count;
     buf_printf(&key, "%s\n%s\n%s", o->provider, o->region, o->zone);
     int rc = buf_check(&key, err);
     if (rc == 0)
         rc = index_number(&g->places, buf_str(&key), key.len, &number, err);
     *new = g->places.count > before;
-    buf_release(&key);
     return rc;
 }
 
@@ -282,7 +281,7 @@ static int take_plots(struct gpu_model *gpu, struct page *page, struct err *err)
 static int add_plots(struct market *market, const struct listing *list, struct gpu_model *gpu,
                      struct err *err)
 {
-    struct page page = {0};
+    SCOPED(page_release) struct page page = {0};
     struct draft draft = {.page = &page, .err = err};
     plot_offers(&draft, list);
     if (draft.rc == 0)
@@ -290,14 +289,13 @@ static int add_plots(struct market *market, const struct listing *list, struct g
     if (draft.rc == 0)
         plot_offer_histories(&draft, market, list);
     int rc = draft.rc == 0 ? take_plots(gpu, &page, err) : draft.rc;
-    record_release(page_fields, &page);
     return rc;
 }
 
 int gpu_make(struct market *market, const char *name, struct gpu_model *out, struct err *err)
 {
     const struct devices *devices;
-    struct listing list = {.all = true, .max_rate = -1};
+    SCOPED(listing_release) struct listing list = {.all = true, .max_rate = -1};
     TRY(market_devices(market, &devices, err));
     const struct device *device = device_find(devices, name);
     const struct book_filter filter = {.gpu = device ? device->name : name, .with_gpu = true};
@@ -321,7 +319,6 @@ int gpu_make(struct market *market, const char *name, struct gpu_model *out, str
         rc = set_title(out, &list, err);
     if (rc == 0)
         rc = add_plots(market, &list, out, err);
-    listing_release(&list);
     return rc;
 }
 

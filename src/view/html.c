@@ -76,9 +76,8 @@ void html_run(struct buf *out, const struct html_run *run)
         buf_adds(out, i ? pieces[i - 1] : ", ");
         markup_text(out, pieces[i]);
     }
-    if (run->id) {
+    if (run->id)
         markup_in(out, "<span class=\"id\">", run->id, "</span>");
-    }
     buf_adds(out, "</td>");
 }
 
@@ -129,11 +128,10 @@ static bool any_score(const struct page *page)
 
 static bool any_run_has(const struct page *page, enum run_column column)
 {
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     for (size_t i = 0; i < page->runs.count && text.len == 0; i++)
         run_cell(&page->runs.items[i], column, &text);
     bool has = text.len > 0;
-    buf_release(&text);
     return has;
 }
 
@@ -289,7 +287,7 @@ void html_provenance(struct buf *out, const struct page *page)
 static void several_runs(struct buf *out, const struct page *page)
 {
     enum { HEAD = 2000, FEW = 8 }; // bytes of the contents, and the like; runs
-    struct buf *plots = calloc(page->plots.count + 1, sizeof *plots);
+    SCOPED(free_pointer) struct buf *plots = calloc(page->plots.count + 1, sizeof *plots);
     struct buf runs = {0}, end = {0}, left_out = {0};
     if (!plots) {
         out->failed = true;
@@ -314,7 +312,6 @@ static void several_runs(struct buf *out, const struct page *page)
     buf_adds(out, "</div>\n");
     html_left_out(out, &left_out);
     html_piece(out, &end);
-    free(plots);
 }
 
 void html_page(struct buf *out, const struct page *page)

@@ -11,13 +11,12 @@
 
 void html_compare(struct buf *out, const struct page *page, size_t number, int level)
 {
-    struct doc doc = {0};
+    SCOPED(doc_release) struct doc doc = {0};
     // Of a single workload, title and verdict say the same.
     view_compare_workload(&doc, &page->compare, number, page->compare.workloads.count == 1);
     if (number == 0)
         view_compare_rates(&doc, &page->compare);
     doc_html(out, &doc, level);
-    doc_release(&doc);
 }
 
 // ---- differences

@@ -132,7 +132,7 @@ static void verdict(struct buf *out, const struct page *page, const struct page_
 void html_one_head(struct buf *out, const struct page *page)
 {
     const struct page_run *run = &page->runs.items[0];
-    struct doc doc = {0};
+    SCOPED(doc_release) struct doc doc = {0};
     buf_adds(out, "<p>");
     part_state(out, run->ended);
     buf_addc(out, ' ');
@@ -147,7 +147,6 @@ void html_one_head(struct buf *out, const struct page *page)
     verdict(out, page, run);
     view_run_doubts(&doc, run);
     doc_html(out, &doc, 2);
-    doc_release(&doc);
 }
 
 static const struct plot *plot_of(const struct page *page, const char *kind, size_t *number)

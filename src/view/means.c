@@ -73,13 +73,12 @@ static int add_row(struct means *m, struct index *names, size_t workload,
 
 static int gather_kinds(struct means *m, struct err *err)
 {
-    struct index names = {0};
+    SCOPED(index_release) struct index names = {0};
     int rc = 0;
     for (size_t w = 0; w < m->compare->workloads.count; w++)
         for (size_t i = 0; i < m->compare->workloads.items[w].rows.count && rc == 0; i++)
             rc = add_row(m, &names, w, &m->compare->workloads.items[w].rows.items[i], err);
     m->count = names.count;
-    index_release(&names);
     return rc;
 }
 

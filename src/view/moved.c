@@ -98,25 +98,19 @@ static int by_change(const void *left, const void *right)
 int moved_find(struct market *market, struct moved *out, struct err *err)
 {
     static const struct book_filter filter = {.with_gpu = true};
-    struct search *s = calloc(1, sizeof *s);
+    SCOPED(free_pointer) struct search *s = calloc(1, sizeof *s);
     *out = (struct moved){.count = 0};
     if (!s)
         return err_memory(err);
     s->from = book_today() - MOVED_DAYS;
-    int rc = market_book(market, &s->book, err);
-    if (rc == 0)
-        rc = market_currencies(market, &s->currencies, err);
-    if (rc == 0)
-        rc = market_devices(market, &s->devices, err);
-    if (rc == 0)
-        rc = book_each(s->book, &filter, moved_visit, s, err);
-    if (rc == 0) {
-        qsort(s->items, s->count, sizeof *s->items, by_change);
-        out->count = s->count < MOVED_MOST ? s->count : MOVED_MOST;
-        memcpy(out->items, s->items, out->count * sizeof *out->items);
-    }
-    free(s);
-    return rc;
+    TRY(market_book(market, &s->book, err));
+    TRY(market_currencies(market, &s->currencies, err));
+    TRY(market_devices(market, &s->devices, err));
+    TRY(book_each(s->book, &filter, moved_visit, s, err));
+    qsort(s->items, s->count, sizeof *s->items, by_change);
+    out->count = s->count < MOVED_MOST ? s->count : MOVED_MOST;
+    memcpy(out->items, s->items, out->count * sizeof *out->items);
+    return 0;
 }
 
 static void add_moved(struct doc *doc, const struct moved_price *p, const char *gpu_link,

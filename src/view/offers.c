@@ -71,18 +71,17 @@ static int add_record(const struct listing_line *line, const struct offers_view 
 int offers_record(const struct listing *list, const struct offers_view *view, struct offers *out,
                   struct err *err)
 {
-    struct buf words = {0};
+    SCOPED(buf_release) struct buf words = {0};
     out->offers.known = true;
     TRY(text_set(&out->schema, OFFERS_SCHEMA, err));
     for (size_t i = 0; i < list->count && i < view->most; i++)
         TRY(add_record(&list->items[i], view, out, err));
     if (list->stale + list->outdated > 0)
         out->left_out = some_int((int64_t)(list->stale + list->outdated));
-    int rc = local_words(view->market, view->currency, view->day, &words, err);
-    if (rc == 0 && view->currency)
-        rc = text_set(&out->exchange, buf_str(&words), err);
-    buf_release(&words);
-    return rc;
+    TRY(local_words(view->market, view->currency, view->day, &words, err));
+    if (view->currency)
+        TRY(text_set(&out->exchange, buf_str(&words), err));
+    return 0;
 }
 
 // ---- its document
@@ -294,7 +293,7 @@ static struct cell seen_cell(struct doc *doc, const struct offer *o, bool old)
 // Why the price is not one of a price list in USD.
 static void add_notes(struct doc *doc, const struct listing *list, const struct listing_line *line)
 {
-    struct buf rate = {0};
+    SCOPED(buf_release) struct buf rate = {0};
     if (line->doubt)
         doc_note(doc, doc_text(doc, "Listed last: the price is %s.", line->doubt), NULL);
     if (offer_estimated(&line->offer))
@@ -306,7 +305,6 @@ static void add_notes(struct doc *doc, const struct listing *list, const struct 
         currency_words(&list->rate, true, &rate);
     doc_note(doc, doc_text(doc, "Converted from another currency: %s.", buf_str(&rate)), NULL);
     doc->failed |= rate.failed;
-    buf_release(&rate);
 }
 
 static int add_line(struct doc *doc, const struct listing *list, const struct offer_rows *rows,
@@ -658,11 +656,10 @@ static struct cell least_cell(struct doc *doc, const struct model_price *least,
                               const char *offer_link)
 {
     struct cell cell = price_cell(least->offer.provider ? least->unit : -1, false);
-    struct buf name = {0};
+    SCOPED(buf_release) struct buf name = {0};
     if (least->offer.provider)
         book_name(&least->offer, &name);
     cell.href = name.len > 0 ? doc_link(doc, offer_link, buf_str(&name)) : NULL;
-    buf_release(&name);
     return cell;
 }
 

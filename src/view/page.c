@@ -101,34 +101,28 @@ static int add_ledger(struct gathering *g, struct err *err)
 
 static int add_words(struct gathering *g, struct err *err)
 {
-    int rc = 0;
-    for (size_t i = 0; i < g->ask->word_count && rc == 0; i++) {
-        struct buf text = {0};
-        rc = market_run(g->ask->market, g->ask->ledger, g->ask->words[i], &text, err);
-        if (rc == 0)
-            rc = add_text(g, g->ask->words[i], buf_str(&text), err);
-        buf_release(&text);
+    for (size_t i = 0; i < g->ask->word_count; i++) {
+        SCOPED(buf_release) struct buf text = {0};
+        TRY(market_run(g->ask->market, g->ask->ledger, g->ask->words[i], &text, err));
+        TRY(add_text(g, g->ask->words[i], buf_str(&text), err));
     }
-    return rc;
+    return 0;
 }
 
 static int add_given(struct gathering *g, struct err *err)
 {
-    int rc = 0;
-    for (size_t i = 0; i < g->ask->run_count && rc == 0; i++) {
-        struct buf text = {0};
-        rc = record_to_line(run_fields, &g->ask->runs[i], &text, err);
-        if (rc == 0)
-            rc = add_text(g, g->ask->runs[i].id ? g->ask->runs[i].id : "", buf_str(&text), err);
-        buf_release(&text);
+    for (size_t i = 0; i < g->ask->run_count; i++) {
+        SCOPED(buf_release) struct buf text = {0};
+        TRY(record_to_line(run_fields, &g->ask->runs[i], &text, err));
+        TRY(add_text(g, g->ask->runs[i].id ? g->ask->runs[i].id : "", buf_str(&text), err));
     }
-    return rc;
+    return 0;
 }
 
 static int add_runs(struct gathering *g, struct err *err)
 {
     const struct page_ask *ask = g->ask;
-    struct buf from = {0};
+    SCOPED(buf_release) struct buf from = {0};
     int rc = 0;
     if (ask->source) {
         buf_adds(&from, "the runs of this site");
@@ -148,7 +142,6 @@ static int add_runs(struct gathering *g, struct err *err)
     }
     if (rc == 0)
         rc = text_take(&g->page->from, &from, err);
-    buf_release(&from);
     return rc;
 }
 
@@ -411,16 +404,14 @@ static int gather(struct gathering *g, struct quote_job *jobs, size_t *count, st
                                       .pricing = g->ask->pricing,
                                       .currency = g->ask->currency};
     options.pricing.market = g->ask->market;
-    int rc = comparing_new(&g->comparing, &options, err);
-    if (rc == 0)
-        rc = add_runs(g, err);
-    if (rc == 0)
-        rc = comparing_finish(g->comparing, &g->page->compare, err);
-    for (size_t i = 0; i < g->runs.count && rc == 0; i++)
-        rc = page_run_add(g->page, &g->runs.items[i], err);
-    if (rc == 0 && jobs)
-        rc = add_quotes(g, jobs, count, err);
-    return rc;
+    TRY(comparing_new(&g->comparing, &options, err));
+    TRY(add_runs(g, err));
+    TRY(comparing_finish(g->comparing, &g->page->compare, err));
+    for (size_t i = 0; i < g->runs.count; i++)
+        TRY(page_run_add(g->page, &g->runs.items[i], err));
+    if (jobs)
+        TRY(add_quotes(g, jobs, count, err));
+    return 0;
 }
 
 static void gathering_release(struct gathering *g, struct quote_job *jobs, size_t count)
@@ -486,7 +477,7 @@ int page_frontier(struct quote_job *job, struct page *page, struct err *err)
 
 int page_focus(const struct page_ask *ask, struct buf *out, struct err *err)
 {
-    struct page page = {0};
+    SCOPED(page_release) struct page page = {0};
     struct gathering g = {.ask = ask, .page = &page};
     struct quote_job jobs[QUOTES_MOST] = {{.asked = false}};
     size_t count = 0;
@@ -495,6 +486,5 @@ int page_focus(const struct page_ask *ask, struct buf *out, struct err *err)
     for (size_t i = 0; i < count && rc == 0; i++)
         rc = focus_bill(out, &jobs[i], err);
     gathering_release(&g, jobs, count);
-    record_release(page_fields, &page);
     return rc == 0 ? buf_check(out, err) : rc;
 }

@@ -16,6 +16,11 @@
 
 #include "view/page.def"
 
+static inline void page_release(struct page *record)
+{
+    record_release(page_fields, record);
+}
+
 // Kinds of plots, as --plot takes them; ends with null.
 extern const char *const plot_kinds[];
 

@@ -344,7 +344,7 @@ static void frontier_of_rows(struct draft *d, const struct compare_workload *w,
                              const struct advice_wishes *wishes)
 {
     size_t count = 0;
-    struct frontier_place *places = calloc(w->rows.count + 1, sizeof *places);
+    SCOPED(free_pointer) struct frontier_place *places = calloc(w->rows.count + 1, sizeof *places);
     if (!places) {
         d->rc = err_memory(d->err);
         return;
@@ -371,7 +371,6 @@ static void frontier_of_rows(struct draft *d, const struct compare_workload *w,
         count++;
     }
     frontier_panel(d, w->workload, places, count, wishes);
-    free(places);
 }
 
 static void frontier_of_bills(struct draft *d, const char *title, const struct quote *quote,

@@ -29,7 +29,7 @@ struct strip {
 static void end_mark(struct strip *s, const struct mark *mark)
 {
     char low[MONEY_BYTES], high[MONEY_BYTES];
-    struct buf note = {0};
+    SCOPED(buf_release) struct buf note = {0};
     if (mark->offers < 2 || s->d->rc != 0)
         return;
     money_short(mark->low, low);
@@ -40,7 +40,6 @@ static void end_mark(struct strip *s, const struct mark *mark)
     if (note.failed)
         s->d->rc = err_memory(s->d->err);
     draft_set(s->d, &s->d->series->points.items[mark->point].note, buf_str(&note));
-    buf_release(&note);
 }
 
 static size_t provider_of(struct strip *s, const char *provider)
@@ -168,7 +167,7 @@ static void add_gpu(struct draft *d, struct market *market, const char *gpu, int
 {
     enum { PANELS_MOST = 2 };
     const struct book_filter filter = {.gpu = gpu, .with_gpu = true, .day = day};
-    struct listing list = {.all = true, .max_rate = -1};
+    SCOPED(listing_release) struct listing list = {.all = true, .max_rate = -1};
     if (d->rc != 0 || !gpu || d->plot->panels.count == PANELS_MOST)
         return;
     for (size_t i = 0; i < d->plot->panels.count; i++) {
@@ -179,7 +178,6 @@ static void add_gpu(struct draft *d, struct market *market, const char *gpu, int
     d->rc = offers_list(market, &filter, &list, d->err);
     if (d->rc == 0 && list.count > 0)
         add_panel(d, &list);
-    listing_release(&list);
 }
 
 void plots_offers(struct draft *d, const struct page_ask *ask, const struct quote_job *jobs)
@@ -238,7 +236,7 @@ static void add_history(struct draft *d, struct market *market, const struct off
 {
     struct history h = {.d = d, .market = market};
     const struct book *book;
-    struct buf name = {0};
+    SCOPED(buf_release) struct buf name = {0};
     book_name(offer, &name);
     draft_series(d, buf_str(&name));
     if (d->rc == 0)
@@ -259,7 +257,6 @@ static void add_history(struct draft *d, struct market *market, const struct off
         d->rc = buf_check(&name, d->err);
         draft_set(d, &d->panel->title, buf_str(&name));
     }
-    buf_release(&name);
 }
 
 void plot_offer_histories(struct draft *d, struct market *market, const struct listing *list)
@@ -288,12 +285,11 @@ int page_offers(struct market *market, const struct book_filter *filter, int64_t
                 struct page *page, struct err *err)
 {
     struct draft d = {.page = page, .err = err};
-    struct listing list = {.all = true, .max_rate = max_rate};
+    SCOPED(listing_release) struct listing list = {.all = true, .max_rate = max_rate};
     d.rc = offers_list(market, filter, &list, err);
     if (d.rc == 0 && list.count > 0)
         plot_offers(&d, &list);
     if (d.rc == 0 && list.count > 0)
         d.rc = offers_title(&list, &page->title, err);
-    listing_release(&list);
     return d.rc;
 }

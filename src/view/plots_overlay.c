@@ -45,7 +45,7 @@ static void line_name(struct draft *d, const struct run_naming *n, const struct 
     const struct run *run = &runs[number];
     const char *place = run_place(run);
     size_t id = run->id ? strlen(run->id) : 0, others = 0;
-    struct buf name = {0};
+    SCOPED(buf_release) struct buf name = {0};
     for (size_t i = 0; i < count; i++)
         others += i != number && plot_same_workload(&runs[i], run) && alike(n, &runs[i], run);
     if (n->machine || (!n->framework && !n->batch))
@@ -60,7 +60,6 @@ static void line_name(struct draft *d, const struct run_naming *n, const struct 
     snprintf(out, NAME_BYTES, "%s", buf_str(&name));
     if (name.failed)
         d->rc = err_memory(d->err);
-    buf_release(&name);
 }
 
 void plot_line_name(struct draft *d, const struct run *runs, size_t count, size_t number,
@@ -208,6 +207,7 @@ static void distribution_panel(struct draft *d, const struct run *runs, size_t c
     for (size_t i = first; i < count && d->rc == 0 && least.count < LINES_MOST; i++) {
         if (!plot_same_workload(&runs[i], &runs[first]) || !counts_steps(&runs[i]))
             continue;
+        SCOPED(free_pointer)
         double *times = malloc((runs[i].step_plot_ms.count + 1) * sizeof *times);
         size_t known = times ? steady_times(&runs[i], times) : 0;
         if (!times)
@@ -217,7 +217,6 @@ static void distribution_panel(struct draft *d, const struct run *runs, size_t c
             distribution_series(d, name, times, known);
             note(&least, name, stats_quantile_of(times, known, 0.5));
         }
-        free(times);
     }
     if (least.count < 2) { // nothing to compare: the plot of step times shows it
         for (size_t i = 0; i < d->panel->series.count; i++)

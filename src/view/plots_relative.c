@@ -70,13 +70,12 @@ static void begin_panel(struct draft *d, const char *title, const char *base, co
 
 static const struct page_mean_row *mean_of(const struct page *page, const struct compare_row *row)
 {
-    struct buf name = {0};
+    SCOPED(buf_release) struct buf name = {0};
     const struct page_mean_row *found = NULL;
     compare_label(row, &name);
     for (size_t i = 0; i < page->means.rows.count && !found; i++)
         if (text_same(page->means.rows.items[i].name, buf_str(&name)))
             found = &page->means.rows.items[i];
-    buf_release(&name);
     return found;
 }
 

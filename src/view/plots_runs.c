@@ -336,7 +336,7 @@ static void batch_point(struct draft *d, const struct variant *v, size_t count, 
 static void batch_series(struct draft *d, const struct variant *v, size_t count)
 {
     char name[160];
-    double *rates = calloc(count + 1, sizeof *rates);
+    SCOPED(free_pointer) double *rates = calloc(count + 1, sizeof *rates);
     if (!rates) {
         d->rc = err_memory(d->err);
         return;
@@ -348,7 +348,6 @@ static void batch_series(struct draft *d, const struct variant *v, size_t count)
             next++;
         batch_point(d, v + i, next - i, rates);
     }
-    free(rates);
 }
 
 static double seconds_of(const struct run *run)
@@ -384,7 +383,7 @@ static void gpus_ideal(struct draft *d)
 
 static void plot_variants(struct draft *d, const struct run *runs, size_t count, variant_fn *value)
 {
-    struct variant *found = calloc(count + 1, sizeof *found);
+    SCOPED(free_pointer) struct variant *found = calloc(count + 1, sizeof *found);
     if (!found) {
         d->rc = err_memory(d->err);
         return;
@@ -412,7 +411,6 @@ static void plot_variants(struct draft *d, const struct run *runs, size_t count,
         else
             gpus_ideal(d);
     }
-    free(found);
 }
 
 // ---- where a step goes

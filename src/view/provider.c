@@ -329,18 +329,17 @@ static int add_notice(struct provider_making *m, struct err *err)
 
 static int add_remarks(struct provider *out, struct err *err)
 {
-    struct remarks all = {0};
-    int rc = remarks_read(&all, err);
-    for (size_t i = 0; i < all.count && rc == 0; i++) {
+    SCOPED(remarks_release) struct remarks all = {0};
+    TRY(remarks_read(&all, err));
+    for (size_t i = 0; i < all.count; i++) {
         if (strcmp(all.items[i].provider, out->provider) != 0)
             continue;
         struct provider_remark *remark = LIST_ADD(&out->remarks, err);
-        rc = remark ? TEXTS_SET(err, {&remark->date, all.items[i].date},
-                                {&remark->remark, all.items[i].text})
-                    : ERR_MEMORY;
+        TRY(remark ? TEXTS_SET(err, {&remark->date, all.items[i].date},
+                               {&remark->remark, all.items[i].text})
+                   : ERR_MEMORY);
     }
-    remarks_release(&all);
-    return rc;
+    return 0;
 }
 
 // ---- for and against

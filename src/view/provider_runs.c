@@ -150,7 +150,7 @@ int provider_add_runs(struct ledger *ledger, struct provider *provider, struct e
     const struct ledger_filter filter = {.heads = true};
     struct provider_runs *yours = &provider->yours;
     struct tally t = {.out = provider};
-    struct runs all = {0};
+    SCOPED(runs_release) struct runs all = {0};
     int rc = ledger_list(ledger, &filter, &all, err);
     for (size_t i = 0; i < all.runs.count && rc == 0; i++)
         if (is_there(&all.runs.items[i], provider->provider))
@@ -164,6 +164,5 @@ int provider_add_runs(struct ledger *ledger, struct provider *provider, struct e
     index_release(&t.keys);
     index_release(&t.taken);
     free(t.groups);
-    record_release(runs_fields, &all);
     return rc;
 }

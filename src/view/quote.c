@@ -717,10 +717,9 @@ void view_quote(struct doc *doc, const struct quote_job *job)
 
 void html_bills(struct buf *out, const struct quote *quote)
 {
-    struct doc doc = {0};
+    SCOPED(doc_release) struct doc doc = {0};
     view_bills(&doc, quote);
     doc_html(out, &doc, 3);
-    doc_release(&doc);
 }
 
 static bool is_said(const struct page *page, const char *sentence)
@@ -733,14 +732,13 @@ static bool is_said(const struct page *page, const char *sentence)
 
 void html_advice(struct buf *out, const struct quote *quote, const struct page *said)
 {
-    struct doc doc = {0};
+    SCOPED(doc_release) struct doc doc = {0};
     for (size_t i = 0; i < quote->advice.count; i++)
         if (!is_said(said, quote->advice.items[i]))
             doc_say(&doc, DOC_VERDICT, quote->advice.items[i]);
     if (quote->bills.count + quote->estimates.count + quote->advice.count == 0)
         doc_say(&doc, DOC_VERDICT, "No known offer fits.");
     doc_html(out, &doc, 3);
-    doc_release(&doc);
 }
 
 void html_quote(struct buf *out, const struct quote *quote, const struct page *said, int level)

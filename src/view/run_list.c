@@ -251,7 +251,7 @@ int run_list_record(struct run_list *list, const char *text, struct err *err)
 {
     size_t len = strlen(text), start = list->rows.len, times = list->time_count;
     uint64_t hash = list->made ? hash_of(text, len, list->boxes) : 0;
-    struct buf masked = {0};
+    SCOPED(buf_release) struct buf masked = {0};
     struct run run = {0};
     if (list->count == RUN_LIST_ROWS || (list->made && add_made(list, hash, len)))
         return 0;
@@ -265,7 +265,6 @@ int run_list_record(struct run_list *list, const char *text, struct err *err)
     if (rc == 0 && list->made)
         keep_made(list, hash, len, start, times);
     record_release(record_part(&run_list_part), &run);
-    buf_release(&masked);
     return rc;
 }
 

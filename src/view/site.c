@@ -104,15 +104,12 @@ static int take(void *arg, const char *id, const char *text, struct err *err)
 static int take_words(struct taking *t, struct err *err)
 {
     const struct page_ask *ask = &t->job->ask->page;
-    int rc = 0;
-    for (size_t i = 0; i < ask->word_count && rc == 0; i++) {
-        struct buf text = {0};
-        rc = market_run(ask->market, ask->ledger, ask->words[i], &text, err);
-        if (rc == 0)
-            rc = take(t, ask->words[i], buf_str(&text), err);
-        buf_release(&text);
+    for (size_t i = 0; i < ask->word_count; i++) {
+        SCOPED(buf_release) struct buf text = {0};
+        TRY(market_run(ask->market, ask->ledger, ask->words[i], &text, err));
+        TRY(take(t, ask->words[i], buf_str(&text), err));
     }
-    return rc;
+    return 0;
 }
 
 static int take_all(struct site_job *job, struct err *err)
@@ -151,8 +148,9 @@ static int most_runs_first(const void *a, const void *b, void *trainings)
 static int sort_all(struct site_job *job, struct err *err)
 {
     size_t count = job->training_count;
-    size_t *order = calloc(count + 1, sizeof *order), *place = calloc(count + 1, sizeof *place);
-    struct site_training *sorted = calloc(count + 1, sizeof *sorted);
+    SCOPED(free_pointer) size_t *order = calloc(count + 1, sizeof *order);
+    SCOPED(free_pointer) size_t *place = calloc(count + 1, sizeof *place);
+    SCOPED(free_pointer) struct site_training *sorted = calloc(count + 1, sizeof *sorted);
     bool good = order && place && sorted;
     for (size_t i = 0; good && i < count; i++)
         order[i] = i;
@@ -173,9 +171,6 @@ static int sort_all(struct site_job *job, struct err *err)
         job->runs[i].training = place[job->runs[i].training];
         job->trainings[job->runs[i].training].newest = i;
     }
-    free(order);
-    free(place);
-    free(sorted);
     return good ? 0 : err_memory(err);
 }
 
@@ -325,7 +320,7 @@ static void job_release(struct site_job *job)
 
 int site_write(const struct site_ask *ask, struct site_done *done, struct err *err)
 {
-    struct site_job job = {.ask = ask, .lock = PTHREAD_MUTEX_INITIALIZER};
+    SCOPED(job_release) struct site_job job = {.ask = ask, .lock = PTHREAD_MUTEX_INITIALIZER};
     char inputs[SHA256_HEX_BYTES];
     int rc = site_store_open(&job.store, ask->folder, err);
     if (rc == 0)
@@ -343,6 +338,5 @@ int site_write(const struct site_ask *ask, struct site_done *done, struct err *e
                                .bytes = job.store.bytes,
                                .written = job.store.written,
                                .removed = job.store.removed};
-    job_release(&job);
     return rc;
 }

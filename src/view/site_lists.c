@@ -36,7 +36,7 @@ int site_rows(struct site_job *job, const size_t *numbers, size_t count, bool be
               struct buf *out, struct err *err)
 {
     struct run_list list = {.link = below ? link_below : link_here};
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     int rc = 0;
     for (size_t i = 0; i < count && rc == 0; i++) {
         struct run run = {0};
@@ -50,7 +50,6 @@ int site_rows(struct site_job *job, const size_t *numbers, size_t count, bool be
     if (rc == 0)
         run_list_show(out, &list);
     buf_release(&list.rows);
-    buf_release(&text);
     return rc;
 }
 
@@ -117,7 +116,7 @@ static int list_html(struct site_job *job, size_t number, size_t pages, struct b
 static int list_json(struct site_job *job, size_t number, size_t pages, struct buf *out,
                      struct err *err)
 {
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     size_t count, first = page_first(job, number, pages, &count);
     int rc = 0;
     buf_adds(out, "{\"schema\":\"" RUNS_SCHEMA "\",\"runs\":[");
@@ -132,7 +131,6 @@ static int list_json(struct site_job *job, size_t number, size_t pages, struct b
         record_release(record_part(&run_list_part), &run);
     }
     buf_adds(out, "\n]}\n");
-    buf_release(&text);
     return rc;
 }
 
@@ -141,7 +139,7 @@ int site_lists(struct site_job *job, struct err *err)
     size_t pages = job->run_count > RUN_LIST_ROWS ? job->run_count / PER_PAGE : 1;
     int rc = 0;
     for (size_t number = 1; number <= pages && rc == 0; number++) {
-        struct buf html = {0}, json = {0};
+        SCOPED(buf_release) struct buf html = {0}, json = {0};
         char path[64];
         rc = list_html(job, number, pages, &html, err);
         page_path(number, pages, "html", path);
@@ -152,8 +150,6 @@ int site_lists(struct site_job *job, struct err *err)
         page_path(number, pages, "json", path);
         if (rc == 0)
             rc = site_put(job, path, &json, err);
-        buf_release(&html);
-        buf_release(&json);
     }
     return rc;
 }
@@ -295,19 +291,16 @@ static int show_overview(struct buf *out, struct site_job *job, const struct pag
 static int put_json(struct site_job *job, const char *path, const struct field *fields,
                     const void *record, struct err *err)
 {
-    struct buf json = {0};
-    int rc = record_to_text(fields, record, &json, err);
+    SCOPED(buf_release) struct buf json = {0};
+    TRY(record_to_text(fields, record, &json, err));
     buf_addc(&json, '\n');
-    if (rc == 0)
-        rc = site_put(job, path, &json, err);
-    buf_release(&json);
-    return rc;
+    return site_put(job, path, &json, err);
 }
 
 int site_overview(struct site_job *job, struct err *err)
 {
-    struct page page = {0};
-    struct buf html = {0}, comparisons = {0};
+    SCOPED(page_release) struct page page = {0};
+    SCOPED(buf_release) struct buf html = {0}, comparisons = {0};
     int rc = site_page_make(job, job->ask->page.market, NULL, SIZE_MAX, &page, err);
     if (rc == 0) {
         show_comparisons(&comparisons, job, &page);
@@ -324,8 +317,5 @@ int site_overview(struct site_job *job, struct err *err)
     memset(&light.plots, 0, sizeof light.plots);
     if (rc == 0)
         rc = put_json(job, "index.json", page_fields, &light, err);
-    buf_release(&html);
-    buf_release(&comparisons);
-    record_release(page_fields, &page);
     return rc;
 }

@@ -60,19 +60,16 @@ struct records {
 static int each_record(void *arg, ledger_visit_fn *visit, void *visit_arg, struct err *err)
 {
     const struct records *r = arg;
-    struct buf text = {0};
-    int rc = 0;
+    SCOPED(buf_release) struct buf text = {0};
     size_t count = r->only ? 1 : r->job->run_count;
-    for (size_t i = 0; i < count && rc == 0; i++) {
+    for (size_t i = 0; i < count; i++) {
         const struct site_run *run = r->only ? r->only : &r->job->runs[i];
         if (!r->only && r->training != SIZE_MAX && run->training != r->training)
             continue;
-        rc = site_record(r->job, run, &text, err);
-        if (rc == 0)
-            rc = visit(visit_arg, run->id, buf_str(&text), err);
+        TRY(site_record(r->job, run, &text, err));
+        TRY(visit(visit_arg, run->id, buf_str(&text), err));
     }
-    buf_release(&text);
-    return rc;
+    return 0;
 }
 
 // Only the records that the site has, and its prices.
@@ -158,14 +155,13 @@ static void add_row(struct buf *out, const struct compare_row *row)
 static void fastest_words(const struct compare *compare, char out[SITE_WORDS])
 {
     const struct compare_row *row = best_row(compare, VERDICT_TIME);
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     if (!row)
         return;
     const struct cell time = compare_time(row);
     cell_words(&time, &text);
     add_row(&text, row);
     snprintf(out, SITE_WORDS, "%s", buf_str(&text));
-    buf_release(&text);
 }
 
 // Of machines with a price of their own, or else to rent, of those with a run.
@@ -174,7 +170,7 @@ static void lowest_words(const struct page *page, char out[SITE_WORDS])
     const struct compare_row *row = best_row(&page->compare, VERDICT_COST);
     const struct quote *quote = page->quotes.count > 0 ? &page->quotes.items[0] : NULL;
     char amount[MONEY_BYTES], interval[MONEY_INTERVAL_BYTES], offer[96];
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     if (row) {
         const struct cell cost = compare_cost(row);
         cell_words(&cost, &text);
@@ -187,7 +183,6 @@ static void lowest_words(const struct page *page, char out[SITE_WORDS])
         buf_printf(&text, "%s USD to rent: %s", amount, offer);
     }
     snprintf(out, SITE_WORDS, "%s", buf_str(&text));
-    buf_release(&text);
 }
 
 // What one run says about its training, where it is the only one.
@@ -207,8 +202,8 @@ int site_run_page(struct site_job *job, struct market *market, const struct site
                   struct err *err)
 {
     struct site_training *t = &job->trainings[run->training];
-    struct page page = {0};
-    struct buf html = {0};
+    SCOPED(page_release) struct page page = {0};
+    SCOPED(buf_release) struct buf html = {0};
     char path[SITE_NAME_BYTES + 16];
     bool kept;
     snprintf(path, sizeof path, "runs/%s.html", run->name);
@@ -228,8 +223,6 @@ int site_run_page(struct site_job *job, struct market *market, const struct site
         only_run(t, &page.runs.items[0]);
         lowest_words(&page, t->lowest);
     }
-    buf_release(&html);
-    record_release(page_fields, &page);
     return rc;
 }
 
@@ -310,29 +303,19 @@ static int show_compare(struct buf *out, struct site_job *job, size_t training,
 int site_compare_page(struct site_job *job, size_t training, struct err *err)
 {
     struct site_training *t = &job->trainings[training];
-    struct page page = {0};
-    struct buf html = {0}, json = {0};
+    SCOPED(page_release) struct page page = {0};
+    SCOPED(buf_release) struct buf html = {0}, json = {0};
     char path[SITE_NAME_BYTES + 16];
-    int rc = site_page_make(job, job->ask->page.market, NULL, training, &page, err);
-    if (rc == 0)
-        rc = text_set(&page.made, NULL, err);
-    if (rc == 0)
-        rc = show_compare(&html, job, training, &page, err);
+    TRY(site_page_make(job, job->ask->page.market, NULL, training, &page, err));
+    TRY(text_set(&page.made, NULL, err));
+    TRY(show_compare(&html, job, training, &page, err));
     snprintf(path, sizeof path, "compare/%s.html", t->name);
-    if (rc == 0)
-        rc = site_put(job, path, &html, err);
-    if (rc == 0)
-        rc = record_to_text(compare_fields, &page.compare, &json, err);
+    TRY(site_put(job, path, &html, err));
+    TRY(record_to_text(compare_fields, &page.compare, &json, err));
     buf_addc(&json, '\n');
     snprintf(path, sizeof path, "compare/%s.json", t->name);
-    if (rc == 0)
-        rc = site_put(job, path, &json, err);
-    if (rc == 0) {
-        fastest_words(&page.compare, t->fastest);
-        lowest_words(&page, t->lowest);
-    }
-    buf_release(&html);
-    buf_release(&json);
-    record_release(page_fields, &page);
-    return rc;
+    TRY(site_put(job, path, &json, err));
+    fastest_words(&page.compare, t->fastest);
+    lowest_words(&page, t->lowest);
+    return 0;
 }

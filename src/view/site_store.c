@@ -48,10 +48,10 @@ static int write_at(int dir, const char *name, const struct buf *bytes, struct e
     int fd = openat(dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd < 0)
         return err_errno(err, errno, "cannot write the site");
-    int rc = fs_write_fd(fd, buf_str(bytes), bytes->len, "the site", err);
-    if (close(fd) != 0 && rc == 0)
-        rc = err_errno(err, errno, "cannot write the site");
-    return rc;
+    TRY(fs_write_fd(fd, buf_str(bytes), bytes->len, "the site", err));
+    if (close(fd) != 0)
+        TRY(err_errno(err, errno, "cannot write the site"));
+    return 0;
 }
 
 // ---- the site that is there
@@ -88,8 +88,8 @@ static int add_was(struct site_store *s, struct site_index *from, struct err *er
 
 static int read_list(struct site_store *s, int dir, const char *name, struct err *err)
 {
-    struct buf text = {.max = FILE_MOST + (1 << 16)};
-    struct site_index list = {0};
+    SCOPED(buf_release) struct buf text = {.max = FILE_MOST + (1 << 16)};
+    SCOPED(site_index_release) struct site_index list = {0};
     struct err why = {0};
     bool there = false;
     int rc = read_at(dir, name, &text, &there, err);
@@ -104,8 +104,6 @@ static int read_list(struct site_store *s, int dir, const char *name, struct err
         list.inputs = s->was.inputs ? NULL : list.inputs;
         rc = add_was(s, &list, err);
     }
-    record_release(site_index_fields, &list);
-    buf_release(&text);
     return rc;
 }
 
@@ -164,12 +162,11 @@ int site_store_open(struct site_store *s, const char *folder, struct err *err)
 static int look(struct site_store *s, const char *path, const struct buf *bytes, bool *same,
                 struct err *err)
 {
-    struct buf now = {.max = FILE_MOST + (1 << 16)};
+    SCOPED(buf_release) struct buf now = {.max = FILE_MOST + (1 << 16)};
     bool there = false;
     int rc = read_at(s->dir, path, &now, &there, err);
     *same = rc == 0 && there && now.len == bytes->len &&
             memcmp(buf_str(&now), buf_str(bytes), now.len) == 0;
-    buf_release(&now);
     return rc != 0 || *same || !there ? rc : check_ours(s, path, err);
 }
 
@@ -243,7 +240,7 @@ bool site_store_same(const struct site_store *s, const char *path)
 
 int site_store_intact(const struct site_store *s, const char *path, bool *intact, struct err *err)
 {
-    struct buf bytes = {.max = FILE_MOST + (1 << 16)};
+    SCOPED(buf_release) struct buf bytes = {.max = FILE_MOST + (1 << 16)};
     const struct site_file *was = find_was(s, path);
     char sum[SHA256_HEX_BYTES] = "";
     bool there = false;
@@ -251,7 +248,6 @@ int site_store_intact(const struct site_store *s, const char *path, bool *intact
     if (rc == 0 && there)
         sha256_hex_of(buf_str(&bytes), bytes.len, sum);
     *intact = rc == 0 && there && strcmp(sum, was->sha256) == 0;
-    buf_release(&bytes);
     return rc;
 }
 
@@ -294,7 +290,7 @@ static int by_path(const void *a, const void *b)
 static int list_text(struct site_store *s, bool was, struct buf *out, struct err *err)
 {
     size_t count = s->now.files.count, more = was ? s->was.files.count : 0;
-    struct site_file *items = calloc(count + more + 1, sizeof *items);
+    SCOPED(free_pointer) struct site_file *items = calloc(count + more + 1, sizeof *items);
     char schema[] = SITE_SCHEMA, program[] = "fare " FARE_VERSION;
     struct site_index list = {.schema = schema, .program = program, .inputs = s->now.inputs};
     if (!items)
@@ -309,7 +305,6 @@ static int list_text(struct site_store *s, bool was, struct buf *out, struct err
     list.files.known = true;
     int rc = record_to_text(site_index_fields, &list, out, err);
     buf_addc(out, '\n');
-    free(items);
     return rc == 0 ? buf_check(out, err) : rc;
 }
 
@@ -418,7 +413,7 @@ static int change(struct site_store *s, const struct buf *index, struct err *err
 
 int site_store_commit(struct site_store *s, struct err *err)
 {
-    struct buf index = {0}, was = {.max = FILE_MOST + (1 << 16)};
+    SCOPED(buf_release) struct buf index = {0}, was = {.max = FILE_MOST + (1 << 16)};
     bool there = false;
     int rc = list_text(s, false, &index, err);
     if (rc == 0)
@@ -431,8 +426,6 @@ int site_store_commit(struct site_store *s, struct err *err)
         rc = remove_old(s, err);
     if (rc == 0)
         unlinkat(s->stage, LIST, 0);
-    buf_release(&index);
-    buf_release(&was);
     return rc;
 }
 
@@ -464,7 +457,7 @@ static int hash_input(void *arg, const char *path, struct err *err)
 {
     struct sha256 *sha = arg;
     struct stat st;
-    struct buf bytes = {.max = (size_t)1 << 30};
+    SCOPED(buf_release) struct buf bytes = {.max = (size_t)1 << 30};
     if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
         return 0;
     const char *slash = strrchr(path, '/');
@@ -473,7 +466,6 @@ static int hash_input(void *arg, const char *path, struct err *err)
     sha256_add(sha, slash ? slash : path, strlen(slash ? slash : path) + 1);
     sha256_add(sha, &len, sizeof len);
     sha256_add(sha, buf_str(&bytes), bytes.len);
-    buf_release(&bytes);
     return rc == ERR_MISSING ? 0 : rc;
 }
 
@@ -482,12 +474,11 @@ static int add_folders(struct sha256 *sha, bool own, struct err *err)
 {
     static const char *const folders[] = {"",         "/offers",   "/providers",
                                           "/devices", "/estimate", "/published"};
-    struct buf path = {0};
+    SCOPED(buf_release) struct buf path = {0};
     struct err why = {0};
     int rc = (own ? folder_config : folder_share)(&path, &why);
     size_t len = path.len;
     if (rc == ERR_MISSING) { // no home folder
-        buf_release(&path);
         return 0;
     }
     if (rc != 0)
@@ -500,17 +491,15 @@ static int add_folders(struct sha256 *sha, bool own, struct err *err)
         if (rc == 0)
             rc = files_each(buf_str(&path), "", hash_input, sha, err);
     }
-    buf_release(&path);
     return rc;
 }
 
 static int add_book(struct sha256 *sha, const char *book, struct err *err)
 {
-    struct buf path = {0};
+    SCOPED(buf_release) struct buf path = {0};
     struct err ignored = {0};
     int rc = book_path(book, &path, &ignored);
     rc = rc == 0 ? hash_input(sha, buf_str(&path), err) : rc == ERR_MEMORY ? err_memory(err) : 0;
-    buf_release(&path);
     return rc;
 }
 

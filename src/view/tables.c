@@ -136,16 +136,15 @@ void plot_csv(struct buf *out, const struct plot *plot)
 
 static void markdown_quote(struct buf *out, const struct quote *quote)
 {
-    struct doc doc = {0};
+    SCOPED(doc_release) struct doc doc = {0};
     doc_heading(&doc, 0, doc_text(&doc, "Cost of %s by offer", quote->workload));
     view_bills(&doc, quote);
     doc_markdown(out, &doc, 2);
-    doc_release(&doc);
 }
 
 static void markdown_compare(struct buf *out, const struct compare *compare)
 {
-    struct doc doc = {0};
+    SCOPED(doc_release) struct doc doc = {0};
     if (compare->workloads.count == 0)
         return;
     buf_adds(out, "\n## Comparison\n");
@@ -153,13 +152,12 @@ static void markdown_compare(struct buf *out, const struct compare *compare)
         view_compare_workload(&doc, compare, i, compare->workloads.count == 1);
     view_compare_rates(&doc, compare);
     doc_markdown(out, &doc, 3);
-    doc_release(&doc);
 }
 
 // A run by itself.
 static void markdown_run(struct buf *out, const struct page_run *run)
 {
-    struct doc doc = {0};
+    SCOPED(doc_release) struct doc doc = {0};
     doc_heading(&doc, 0, "Figures");
     view_run_doubts(&doc, run);
     view_run_figures(&doc, run);
@@ -167,7 +165,6 @@ static void markdown_run(struct buf *out, const struct page_run *run)
     view_run_settings(&doc, run);
     doc_fact(&doc, "Again", run->again);
     doc_markdown(out, &doc, 2);
-    doc_release(&doc);
 }
 
 void page_markdown(struct buf *out, const struct page *page)

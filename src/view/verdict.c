@@ -136,7 +136,7 @@ static struct compare_row *rows_of_means(const struct page_means *means, struct 
 
 static void say_means(const struct page_means *means, struct buf *out)
 {
-    struct compare_row *rows = rows_of_means(means, out);
+    SCOPED(free_pointer) struct compare_row *rows = rows_of_means(means, out);
     struct buf scope = {0};
     buf_printf(&scope, "By the geometric mean over %zu workloads that all %zu ran, ",
                means->workloads.count, means->rows.count);
@@ -149,7 +149,6 @@ static void say_means(const struct page_means *means, struct buf *out)
         verdict_say_rows(&v, first ? buf_str(&scope) : "", out);
     }
     buf_drop(out, &scope);
-    free(rows);
 }
 
 void verdict_compared(const struct page *page, struct buf *out)
@@ -178,7 +177,7 @@ void verdict_title(const struct page *page, struct buf *out)
 {
     const struct compare *c = &page->compare;
     const struct compare_workload *only = c->workloads.count == 1 ? c->workloads.items : NULL;
-    struct compare_row *means = only ? NULL : rows_of_means(&page->means, out);
+    SCOPED(free_pointer) struct compare_row *means = only ? NULL : rows_of_means(&page->means, out);
     const struct compare_row *rows = only ? only->rows.items : means;
     size_t count = only ? only->rows.count : page->means.rows.count;
     struct verdict v[VERDICT_MEASURES];
@@ -195,7 +194,6 @@ void verdict_title(const struct page *page, struct buf *out)
         out->failed |= verdict_of_workloads(c, VERDICT_TIME, &most, NULL) != 0;
         verdict_title_most(&most, out);
     }
-    free(means);
 }
 
 // ---- offers, and the answer to a deadline
