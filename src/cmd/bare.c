@@ -9,7 +9,6 @@
 #include "advise/comparable.h"
 #include "advise/sources.h"
 #include "base/fs.h"
-#include "base/money.h"
 #include "cmd/check.h"
 #include "cmd/measuring.h"
 #include "cmd/prices.h"

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What became of measurements elsewhere: the tasks, a sweep's bill, the comparison.
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "advise/compare.h"
 #include "base/buf.h"
-#include "base/clock.h"
 #include "base/money.h"
 #include "base/units.h"
 #include "view/compare.h"

@@ -3,7 +3,6 @@
 #include "cmd/prices.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

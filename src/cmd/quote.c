@@ -8,7 +8,6 @@
 #include "advise/verdict.h"
 #include "base/clock.h"
 #include "base/money.h"
-#include "base/tree.h"
 #include "base/units.h"
 #include "bill/price.h"
 #include "cmd/prices.h"

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/money.h"
 #include "base/units.h"
 #include "cmd/run_text.h"
 #include "view/account.h"

@@ -166,8 +166,7 @@ static void leave_out(struct call *call, const char *from, const char *file)
     struct short_text folder =
         short_text("%.*s", (int)(strrchr(file, '/') ? strrchr(file, '/') - file : 0), file);
     SCOPED(free_pointer)
-    char *outer = realpath(from, NULL),
-         *inner = realpath(folder.s[0] ? folder.s : ".", NULL);
+    char *outer = realpath(from, NULL), *inner = realpath(folder.s[0] ? folder.s : ".", NULL);
     size_t len = outer ? strlen(outer) : 0;
     if (inner && len > 0 && strncmp(inner, outer, len) == 0 && inner[len] == '/') {
         call_words(call, "--anchored --no-wildcards");

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is there already, and stays up: a machine of the user's own with systemd, a cluster with
 // Slurm or Kubernetes.
-#include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"

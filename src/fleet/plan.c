@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/money.h"
 #include "bill/price.h"
 
 // ---- tasks

@@ -2,7 +2,6 @@
 #include "measure/after.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

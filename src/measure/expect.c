@@ -2,7 +2,6 @@
 #include "measure/expect.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"

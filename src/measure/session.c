@@ -17,7 +17,6 @@
 #include "ledger/journal.h"
 #include "tables/device.h"
 #include "record/mask.h"
-#include "record/read.h"
 #include "record/run.h"
 #include "machine/sample/sampler.h"
 

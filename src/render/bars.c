@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "render/glyphs.h"
-#include "render/markup.h"
 #include "render/svg.h"
 
 struct layout {

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "render/glyphs.h"
-#include "render/markup.h"
 #include "render/placement.h"
 #include "render/svg.h"
 

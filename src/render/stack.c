@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One bar whose parts add up to a whole: a series of one point per part, named below the bar.
 #include <math.h>
-#include <stdio.h>
 
 #include <string.h>
 

@@ -10,7 +10,6 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/money.h"
 #include "base/proc.h"
 #include "save/find.h"
 #include "save/keep.h"

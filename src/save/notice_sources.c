@@ -4,7 +4,6 @@
 
 #include <ctype.h>
 #include <jansson.h>
-#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

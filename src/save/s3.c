@@ -13,7 +13,6 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/rng.h"
 #include "base/sha256.h"
 #include "base/utf8.h"
 

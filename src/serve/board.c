@@ -9,10 +9,8 @@
 
 #include "advise/quote_job.h"
 #include "base/clock.h"
-#include "base/money.h"
 #include "base/parallel.h"
 #include "view/results.h"
-#include "view/html.h"
 #include "render/markup.h"
 #include "view/offers.h"
 #include "view/spending.h"

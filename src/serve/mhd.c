@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve/mhd.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/dl.h"

@@ -2,7 +2,6 @@
 // The overview: what is running, what this month costs, the latest runs, the cheapest and the
 // fastest machine for each training, machines with findings. With parameters it is the list of
 // runs, whose address it was.
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +9,6 @@
 #include "base/units.h"
 #include "record/read.h"
 #include "view/results.h"
-#include "view/html.h"
 #include "render/markup.h"
 #include "render/part.h"
 #include "serve/board.h"

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The list of runs: filters as chips with counts, columns that sort, fifty rows to a page.
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "record/read.h"
-#include "view/html.h"
 #include "render/markup.h"
 #include "render/part.h"
 #include "serve/board.h"

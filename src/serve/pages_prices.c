@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pages about prices: the book, a GPU model, a provider, and one offer with its history.
-#include <stdio.h>
 #include <string.h>
 
 #include "advise/quote_job.h"
@@ -16,7 +15,6 @@
 #include "view/page.h"
 #include "render/part.h"
 #include "serve/request.h"
-#include "advise/spot/history.h"
 
 static const struct frame_choice kinds[] = {
     {"", "any"}, {"on-demand", "on demand"}, {"spot", "spot"}, {"monthly", "monthly"}};

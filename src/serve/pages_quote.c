@@ -6,7 +6,6 @@
 #include "advise/verdict_words.h"
 #include "advise/quote_job.h"
 #include "base/buf.h"
-#include "base/money.h"
 #include "view/html.h"
 #include "view/page.h"
 #include "render/part.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The short answer of a quote: who is cheapest and fastest, a few machines by their GPU with both
 // prices, and three facts: GPU memory, prices, what to do next. All else is one option away.
-#include <stdio.h>
 #include <string.h>
 
 #include "advise/answer.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // One bill, line by line; of a spot machine also its interruptions, and ways to do it side by side.
-#include <stdio.h>
 #include <string.h>
 
 #include "advise/verdict_words.h"

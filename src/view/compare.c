@@ -6,7 +6,6 @@
 #include "advise/compare.h"
 #include "advise/compare_estimates.h"
 #include "advise/difference.h"
-#include "base/units.h"
 #include "record/flat.h"
 
 // ---- values

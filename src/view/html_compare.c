@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs side by side: the rows of the comparison, and the settings in which the runs differ.
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/units.h"

@@ -7,7 +7,6 @@
 
 #include "view/html.h"
 #include "render/markup.h"
-#include "render/scale.h"
 
 static const char *class_of(enum plot_column column)
 {

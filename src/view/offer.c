@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "view/offer.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "advise/spot/history.h"

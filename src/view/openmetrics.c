@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/money.h"
 #include "view/spending.h"
 #include "view/tables.h"
 

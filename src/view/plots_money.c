@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/money.h"
 #include "view/draft.h"
 
 enum { OFFERS_MOST = 6, RENTED_MOST = 3, PRICES_MOST = 400 };

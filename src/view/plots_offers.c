@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The prices of a GPU model as plots: all its offers as a strip, and what they did over time.
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/money.h"

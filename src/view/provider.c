@@ -8,7 +8,6 @@
 
 #include "advise/spot/hazard.h"
 #include "base/array.h"
-#include "base/clock.h"
 #include "base/units.h"
 #include "view/offers.h"
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The end of bare `fare`: trainings of this machine on machines that can be rented.
-#include <stdlib.h>
 #include <string.h>
 
 #include "advise/answer.h"

@@ -17,7 +17,6 @@
 #include "render/scale.h"
 #include "view/draft.h"
 #include "view/html.h"
-#include "view/spending.h"
 
 // Appends to the panel's title: "cnn" becomes "cnn: $0.061 to $4.10".
 static void say(struct draft *d, const char *result)

@@ -7,12 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/money.h"
 #include "base/units.h"
 #include "bill/bill.h"
 #include "record/mask.h"
 #include "record/read.h"
-#include "view/html.h"
 #include "render/markup.h"
 #include "render/part.h"
 #include "render/scale.h"

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "advise/compare.h"
 #include "advise/verdict_words.h"
 #include "base/money.h"
 #include "bill/bill.h"

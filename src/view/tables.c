@@ -3,12 +3,8 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/money.h"
-#include "base/units.h"
 #include "view/compare.h"
 #include "view/quote.h"
 #include "view/run.h"
