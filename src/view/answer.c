@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "advise/answer.h"
+#include "advise/estimate/rates.h"
 #include "advise/verdict_words.h"
 #include "base/money.h"
 #include "base/units.h"
@@ -135,18 +136,20 @@ static const char *memory_words(struct doc *doc, const struct quote *quote, cons
                                 const struct answer *answer)
 {
     int64_t short_of = 0;
-    bool gpus = false;
-    for (size_t i = 0; i < answer->count; i++)
+    bool gpus = false, unsure = false;
+    for (size_t i = 0; i < answer->count; i++) {
         gpus |= answer->rows[i].bill->gpu != NULL;
+        unsure |= answer->rows[i].bill->gpu_memory != NULL;
+    }
     for (size_t i = 0; i < quote->left_out.count; i++)
         if (strstr(quote->left_out.items[i].reason, "GPU memory"))
             short_of += quote->left_out.items[i].count.v;
     if (!gpus || quote->given || !run)
         return NULL;
-    if (!run->use.gpu_memory_peak_bytes.known)
-        return "on a GPU: unknown, as no run recorded it";
-    const char *need = doc_text(doc, "%s on a GPU: fits all of these",
-                                units_bytes(run->use.gpu_memory_peak_bytes.v).s);
+    const int64_t peak = estimate_memory_need(run);
+    const char *need = peak == 0 ? "on a GPU: unknown, as no run recorded it"
+                                 : doc_text(doc, "%s on a GPU: %s all of these",
+                                            units_bytes(peak).s, unsure ? "may not fit" : "fits");
     return short_of == 0 ? need
            : short_of == 1
                ? doc_text(doc, "%s; one offer has too little", need)

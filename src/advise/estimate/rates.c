@@ -412,8 +412,7 @@ void least_make(const struct least_ask *ask, struct estimate *out)
 // times what was in use, of PyTorch's. Beyond this no cache explains it.
 #define CACHE 1.4
 
-// Of one GPU, in bytes; 0: unknown.
-static int64_t peak_memory(const struct run *run)
+int64_t estimate_memory_need(const struct run *run)
 {
     int64_t peak = run->use.gpu_memory_peak_bytes.known ? run->use.gpu_memory_peak_bytes.v : 0;
     for (size_t i = 0; i < run->use.gpu_list.count; i++) {
@@ -508,7 +507,7 @@ static enum estimate_fit unknown_need(const struct run *run, const struct estima
 enum estimate_fit estimate_memory(const struct run *run, const struct estimate_place *from,
                                   const struct estimate_place *to, char why[200])
 {
-    int64_t has = memory_of(to), needs = peak_memory(run);
+    int64_t has = memory_of(to), needs = estimate_memory_need(run);
     bool exact = run->framework && strcmp(run->framework, "fare") == 0; // it keeps nothing
     why[0] = '\0';
     if (to->gpus == 0 || !to->device)

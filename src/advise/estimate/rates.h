@@ -99,6 +99,9 @@ void least_make(const struct least_ask *ask, struct estimate *out);
     "may not fit: the run held more GPU memory than there is; some of it may be its allocator's "  \
     "cache."
 
+// The most that the run held on one GPU, in bytes; 0: unknown.
+int64_t estimate_memory_need(const struct run *run);
+
 // `why` for all but ESTIMATE_FITS: "unknown: the run was on a CPU, and the A100 has 40 GiB". A null
 // `from` is unknown.
 enum estimate_fit estimate_memory(const struct run *run, const struct estimate_place *from,
