@@ -19,7 +19,7 @@ enum {
     WIDTH_MAX = 100,
     WIDTH_DEFAULT = 80,
     SPARK_MOST = 60,
-    SHORT_PART = 40
+    SHORT_PART = 24
 };
 
 static bool colour_wanted(const char *color)
@@ -226,9 +226,12 @@ void out_fact(struct out *out, const char *label, const char *value)
 {
     struct buf row = {0};
     buf_adds(&row, value);
-    for (char *part = row.data, *end; part; part = end ? end + 2 : NULL) {
-        end = strstr(part, ", ");
-        glue(part, end ? (size_t)(end - part) : strlen(part));
+    for (char *part = row.data; part && *part;) {
+        size_t len = 0;
+        while (part[len] && !(strchr(",;", part[len]) && part[len + 1] == ' '))
+            len++;
+        glue(part, len);
+        part += len + (part[len] ? 2 : 0);
     }
     out_parts(out, label, &row);
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "advise/spot/hazard.h"
 #include "base/array.h"
@@ -45,13 +46,25 @@ static int find_first(void *arg, const struct offer *offer, struct err *err)
     return 1;
 }
 
+// Any of its rules; null: none is known. One's own machine has a rule too, but no provider.
+static const struct tariff *rule_of(const struct tariff_book *tariffs, const char *name)
+{
+    const struct tariff *t;
+    for (size_t i = 0; (t = tariff_at(tariffs, i)); i++)
+        if (t->provider && strcasecmp(t->provider, name) == 0 && strcmp(t->provider, "own") != 0)
+            return t;
+    return NULL;
+}
+
 int provider_known(struct market *market, const char *name, bool *known, struct err *err)
 {
     const struct book_filter filter = {.provider = name};
+    const struct tariff_book *tariffs;
     const struct book *book;
     TRY(market_book(market, &book, err));
+    TRY(market_tariffs(market, &tariffs, err));
     const int rc = book_each(book, &filter, find_first, NULL, err);
-    *known = rc == 1;
+    *known = rc == 1 || rule_of(tariffs, name) != NULL;
     return rc < 0 ? rc : 0;
 }
 
@@ -83,6 +96,13 @@ static int add_price(struct provider *out, const struct listing_line *line, stru
     return 0;
 }
 
+// By the number of GPUs, then by their memory.
+static bool is_larger(const struct offer *o, const struct offer *than)
+{
+    return o->gpus_milli != than->gpus_milli ? o->gpus_milli > than->gpus_milli
+                                             : o->gpu_memory_mib > than->gpu_memory_mib;
+}
+
 static int add_offer(struct provider_making *m, const struct listing_line *line, struct err *err)
 {
     const struct offer *o = &line->offer;
@@ -99,7 +119,7 @@ static int add_offer(struct provider_making *m, const struct listing_line *line,
         TRY(index_number(&m->regions, o->region, strlen(o->region), &number, err));
     if (o->gpus_milli == 0)
         return 0;
-    if (!m->largest || o->gpus_milli > m->largest->gpus_milli)
+    if (!m->largest || is_larger(o, m->largest))
         m->largest = o;
     m->fewest_milli =
         m->fewest_milli && m->fewest_milli < o->gpus_milli ? m->fewest_milli : o->gpus_milli;
@@ -511,7 +531,7 @@ static void judge_prices(struct provider_making *m, struct err *err)
         point(m, false, "prices", err, "its newest price is %s old",
               units_count(p->age_days.v, "day").s);
     if (p->doubtful.known && m->doubt)
-        point(m, false, "prices", err, "%s left out, such as one that is %s",
+        point(m, false, "prices", err, "%s left out, one of them because its price is %s",
               units_count(p->doubtful.v, "offer").s, m->doubt);
 }
 
@@ -548,11 +568,13 @@ static int set_title(struct provider_making *m, struct err *err)
                                          : "no current price of a GPU");
     if (m->largest) {
         offer_milli(m->fewest_milli, fewest);
+        if (m->fewest_milli < 1000 && 1000 % m->fewest_milli == 0) // a part of one
+            snprintf(fewest, sizeof fewest, "1/%d", 1000 / m->fewest_milli);
         offer_milli(m->largest->gpus_milli, most);
         buf_printf(&title, ", %s%s%s %s a machine", fewest,
                    m->fewest_milli < m->largest->gpus_milli ? " to " : "",
                    m->fewest_milli < m->largest->gpus_milli ? most : "",
-                   m->largest->gpus_milli == 1000 ? "GPU" : "GPUs");
+                   m->largest->gpus_milli <= 1000 ? "GPU" : "GPUs");
     }
     if (p->regions.known)
         buf_printf(&title, ", %s in the book", units_count(p->regions.v, "region").s);
@@ -586,13 +608,19 @@ int provider_make(struct market *market, struct ledger *ledger, const char *name
                                 .list = {.all = true, .max_rate = -1},
                                 .any = {.provider = name, .name = ""}};
     struct err ignored = {0};
+    const struct tariff_book *tariffs;
+    const struct tariff *rule = NULL;
     err = err ? err : &ignored;
-    int rc = offers_list(market, &filter, &m.list, err);
-    if (rc == 0 && m.list.count + m.list.stale == 0)
+    int rc = market_tariffs(market, &tariffs, err);
+    if (rc == 0)
+        rc = offers_list(market, &filter, &m.list, err);
+    if (rc == 0 && m.list.count + m.list.stale == 0 && !(rule = rule_of(tariffs, name)))
         rc = err_set(err, ERR_MISSING, "the book has no provider called '%s'", name);
     if (rc == 0) {
         if (m.list.count > 0)
             m.any = m.list.items[0].offer;
+        else if (rule)
+            m.any.provider = rule->provider;
         rc = TEXTS_SET(err, {&out->schema, PROVIDER_SCHEMA}, {&out->provider, m.any.provider});
     }
     if (rc == 0)

@@ -20,11 +20,11 @@ enum {
     PROVIDER_SPREAD_PERCENT = 5, // and step times within ± this between runs; all else against it
 };
 
-// Whether the book has offers of a provider called so; case is ignored.
+// Whether the book has offers, or a rule, of a provider called so; case is ignored.
 int provider_known(struct market *market, const char *name, bool *known, struct err *err) MUST_USE;
 
 // Fills a zeroed record, which the caller releases in any case. `ledger` null: without your runs.
-// ERR_MISSING if the book has no such provider.
+// ERR_MISSING if the book has neither offers nor a rule of such a provider.
 int provider_make(struct market *market, struct ledger *ledger, const char *name,
                   struct provider *out, struct err *err) MUST_USE;
 

@@ -161,10 +161,13 @@ void view_provider(struct doc *doc, const struct provider *p, bool all, const ch
     add_prices(doc, p, link);
     if (!all) {
         doc_say(doc, DOC_HINT,
-                doc_text(doc,
-                         "'fare prices %s --all' has its rules, images and sources; 'fare "
-                         "prices --provider %s' its offers.",
-                         p->provider, p->provider));
+                p->prices.count > 0
+                    ? doc_text(doc,
+                               "'fare prices %s --all' has its rules, images and sources; 'fare "
+                               "prices --provider %s' its offers.",
+                               p->provider, p->provider)
+                    : doc_text(doc, "'fare prices %s --all' has its rules, images and sources.",
+                               p->provider));
         return;
     }
     add_start(doc, &p->start);

@@ -72,6 +72,28 @@ def whole_book():
                 assert doubted or (low and float(low) <= each * 1.0001), (name, row, low)
 
 
+def largest():
+    """Of machines with as many GPUs the one with most memory; a part of a GPU as a fraction; counted again from the table."""
+    assert page("aws")["title"].startswith("aws: virtual machines, ") and ", 1/8 to 8 GPUs a machine, " in page("aws")["title"]
+    for name in PROVIDERS:
+        p = page(name)
+        if "largest" not in p:
+            continue
+        rows = [row for row in BOOK if row["provider"] == name and row["gpu"] and "region" not in row["lacks"] and row["price_is"] != "floor" and not row["valid_to"]]
+        rows = [row for row in rows if row["gpu"] in {price["gpu"] for price in p["prices"]}]
+        most = max((float(row["gpus"]), float(row["gpu_memory_gib"] or 0)) for row in rows)
+        assert any((float(row["gpus"]), float(row["gpu_memory_gib"] or 0)) == most and row["gpu"] == p["largest_gpu"] for row in rows), (name, most, p)
+
+
+def rules_only():
+    """A provider whose rules are known and whose prices are not; one's own machine is none."""
+    p = page("coreweave")
+    assert p["provider"] == "coreweave" and p["offers"] == 0 and "no current price" in p["title"]
+    assert p["rules"][0]["source"] and "no current price" in says(p["cons"])
+    assert "--provider coreweave" not in fare("prices", "CoreWeave")
+    assert "No such offer" in fare("prices", "own")
+
+
 def facts():
     # BILLING-2026, part A: RunPod 1 s, volume 0.20 when stopped, 0.10 running, free traffic; part B 30 to 60 s; its documentation's image.
     p = page("runpod")
@@ -192,6 +214,8 @@ def remarks():
 
 tap.check("a page for every provider of the book, each point with what says so", every_provider)
 tap.check("its prices are those of the book", whole_book)
+tap.check("the largest machine is that with most GPUs and most memory", largest)
+tap.check("a provider of whom only the rules are known", rules_only)
 tap.check("facts of five providers, by hand", facts)
 tap.check("assumed rules are said, and missing ones", assumed)
 tap.check("a word that is no provider's lists offers", a_list_still)
