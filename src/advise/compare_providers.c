@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "advise/verdict_words.h"
+#include "base/clock.h"
 #include "base/money.h"
 #include "tables/device.h"
 
@@ -16,9 +17,50 @@
 #define HIGH        "high"
 #define SAME_SHARE  0.05 // costs this near each other count as the same
 #define S_PER_H     3600
+#define S_PER_DAY   86400
+#define READY_DAYS  730 // between a price and a start-up time that is still that of its machines
 #define NS_PER_HOUR INT64_C(3600000000000)
 
 // ---- the machine
+
+// The typical time until such a machine is ready. A source of another time says nothing of it.
+static int add_ready(const struct comparing *c, const struct offer *offer, struct compare_row *row,
+                     struct err *err)
+{
+    const struct startups *startups;
+    int64_t date_s;
+    TRY(market_startups(c->market, &startups, err));
+    const struct startup_row *boot = startup_find(startups, offer, "boot");
+    if (!boot || strcmp(boot->provider, "*") == 0)
+        return 0;
+    const size_t len = strlen(boot->source), date = strlen("2024-10-31");
+    if (len >= date && clock_parse(boot->source + len - date, &date_s) &&
+        llabs(date_s / S_PER_DAY - offer->day) <= READY_DAYS)
+        row->ready_s = some_real((double)boot->ns / 1e9);
+    return 0;
+}
+
+// What the provider is like in the point of money and time besides its price.
+static int add_terms(const struct comparing *c, const struct group *g, struct compare_row *row,
+                     struct err *err)
+{
+    const struct priced *priced = &g->price.priced;
+    const struct tariff *t = g->price.known ? priced->tariff : NULL;
+    struct buf billed = {0};
+    if (!t || !c->market || strcmp(t->id, "default") == 0)
+        return 0;
+    if (priced->assumed)
+        buf_adds(&billed, "assumed: ");
+    tariff_part_words(t, TARIFF_UNIT, &billed);
+    TRY(text_take(&row->billed, &billed, err));
+    TRY(text_set(&row->while_stopped,
+                 t->cannot_stop.v                 ? "cannot be stopped"
+                 : !t->billed_while_stopped.known ? NULL
+                 : t->billed_while_stopped.v      ? "full price"
+                                                  : "disk only",
+                 err));
+    return add_ready(c, &priced->offer, row, err);
+}
 
 int compare_row_machine(const struct comparing *c, const struct group *g, struct compare_row *row,
                         struct err *err)
@@ -28,6 +70,8 @@ int compare_row_machine(const struct comparing *c, const struct group *g, struct
     const struct devices *devices;
     TRY(text_set(&row->provider, m->provider, err));
     TRY(text_set(&row->instance, m->instance_type, err));
+    if (m->provider)
+        TRY(add_terms(c, g, row, err));
     if (!name || !c->market)
         return 0;
     row->gpus = m->gpus.known ? m->gpus : g->run.use.gpus;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes the record of a comparison from the groups of runs.
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,12 +62,14 @@ static int by_title(const void *a, const void *b)
     return strcmp(((const struct section *)a)->title, ((const struct section *)b)->title);
 }
 
-// By cost, or by time where the cost is unknown.
+// By cost, lower bounds last; or by time where the cost is unknown.
 static int by_cost(const void *a, const void *b)
 {
     const struct compare_row *x = a, *y = b;
     if (x->cost.nano_usd.known != y->cost.nano_usd.known)
         return x->cost.nano_usd.known ? -1 : 1;
+    if (x->cost.lower_bound.v != y->cost.lower_bound.v)
+        return x->cost.lower_bound.v ? 1 : -1;
     if (x->cost.nano_usd.v != y->cost.nano_usd.v)
         return x->cost.nano_usd.v < y->cost.nano_usd.v ? -1 : 1;
     // Where only speeds are known, by their ratio to the base.
@@ -128,6 +131,25 @@ static int fill_row(const struct comparing *c, const struct group *group, struct
     return c->published ? compare_row_printed(group, row, err) : 0;
 }
 
+// Of a run whose calculation alone is known: what that costs, a lower bound.
+static int add_calculation(const struct group *g, struct compare_row *row, struct err *err)
+{
+    const struct run_price *price = &g->price;
+    int64_t cost;
+    if (!price->known || g->parts.count != 1)
+        return texts_add(&row->notes, "only its calculation is known, not the time of the run",
+                         err);
+    TRY(run_price_cost(price, 0, llround(row->calculation_ms.value.v * 1e6), &cost, err));
+    row->price.usd_per_hour = some_money(price->hour);
+    row->cost.nano_usd = some_int(cost);
+    row->cost.usd = some_money(cost);
+    row->cost.lower_bound = some_bool(true);
+    TRY(text_set(&row->price.from, price->from, err));
+    return texts_add(&row->notes,
+                     "only its calculation is known, not the time of the run: ≥ is what that costs",
+                     err);
+}
+
 // One row of a section: beside the base, or apart from it.
 static int add_row(const struct comparing *c, const struct section *section, size_t number,
                    size_t reference, struct compare_workload *to, struct err *err)
@@ -158,7 +180,7 @@ static int add_row(const struct comparing *c, const struct section *section, siz
     if (rc == 0 && !(alone && verdict.verdict == COMPARABLE_NOT && !apart))
         rc = add_reasons(row, &verdict, apart, err);
     if (rc == 0 && !apart && part_alone)
-        rc = texts_add(&row->notes, "only its calculation is known, not the time of the run", err);
+        rc = add_calculation(group, row, err);
     if (rc == 0 && apart && !group->failed && !group->timed)
         rc = texts_add(&row->reasons,
                        "its time is not known: it was neither trained to the end nor projected",

@@ -278,6 +278,12 @@ static bool is_bound_in(const struct compare_row *row, enum verdict_measure meas
     return measure == VERDICT_COST && row->cost.lower_bound.v;
 }
 
+// The cost of a run's calculation alone: it says nothing of the whole.
+static bool is_part_in(const struct compare_row *row, enum verdict_measure measure)
+{
+    return is_bound_in(row, measure) && !row->time_s.value.known;
+}
+
 // Keeps the lower one; of equals the first, which may be the base.
 static void take_less(struct verdict_one *best, const struct verdict_one *one)
 {
@@ -326,6 +332,8 @@ struct verdict verdict_of_rows(const struct compare_row *rows, size_t count,
     struct verdict_one bound = {0};
     for (size_t i = 0; i < count; i++) {
         const struct verdict_one one = one_row(&rows[i], measure);
+        if (is_part_in(&rows[i], measure))
+            continue;
         v.of += verdict_can_win(&rows[i]);
         v.unsures += rows[i].noisy.v || rows[i].stopped.v;
         bool bounded = is_bound_in(&rows[i], measure); // it wins nothing

@@ -132,7 +132,7 @@ static int note_price(struct run_price *price, struct err *err)
     if (!*rate.source)
         return 0;
     SCOPED(buf_release) struct buf words = {0};
-    currency_words(&rate, false, &words);
+    currency_words(&rate, strncmp(rate.source, "derived", strlen("derived")) == 0, &words);
     TRY(buf_check(&words, err));
     add_note(price, "1 %.3s = %s", p->paid_in, buf_str(&words));
     return 0;

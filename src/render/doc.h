@@ -11,7 +11,7 @@
 //     doc_table(&doc, "cnn");
 //     for (each row) {
 //         doc_row(&doc, DOC_NORMAL);
-//         doc_cell(&doc, &(struct doc_column){"on + with"}, cell_text(row->machine));
+//         doc_cell(&doc, &(struct doc_column){"machine"}, cell_text(row->machine));
 //         doc_cell(&doc, &(struct doc_column){"time", .what = ""},
 //                  (struct cell){.kind = CELL_TIME, .value = row->time_s});
 //         doc_note(&doc, "its cost is unknown", ": --price sets it");

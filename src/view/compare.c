@@ -101,7 +101,7 @@ static struct cell name(struct doc *doc, const struct compare_row *row)
 
 // What all rows of a workload decide together.
 struct heads {
-    bool costed, scored;
+    bool costed, scored, framed;
 };
 
 static struct heads heads_of(const struct compare_workload *w)
@@ -110,6 +110,8 @@ static struct heads heads_of(const struct compare_workload *w)
     for (size_t i = 0; i < w->rows.count; i++) {
         heads.costed |= w->rows.items[i].cost.usd.known;
         heads.scored |= w->rows.items[i].metric != NULL;
+        const char *framework = w->rows.items[i].framework;
+        heads.framed |= framework && strcmp(framework, "-") != 0;
     }
     return heads;
 }
@@ -126,7 +128,8 @@ static void add_row(struct doc *doc, const struct heads *heads, const struct com
 {
     const char *right = heads->scored ? "quality" : "accuracy";
     doc_row(doc, DOC_NORMAL);
-    doc_cell(doc, COLUMN("on + with", .least = 34), name(doc, row));
+    doc_cell(doc, COLUMN(heads->framed ? "machine + framework" : "machine", .least = 34),
+             name(doc, row));
     doc_cell(doc, COLUMN("time", .what = ""), compare_time(row));
     doc_cell(doc, COLUMN("speed", NULL, "as fast", 8), speed(row));
     // A phone has room for the cost or the ratio of times.
@@ -188,6 +191,9 @@ static void add_rented(struct doc *doc, const struct compare_row *row)
     doc_cell(doc, COLUMN("as charged, $", "charged"), cell_amount(row->cost.charged_usd));
     doc_cell(doc, COLUMN("per $", NULL, NULL, 7), figure(CELL_NUMBER, &row->trainings_per_usd));
     doc_cell(doc, COLUMN("instance", NULL, NULL, 6), cell_text(row->instance));
+    doc_cell(doc, COLUMN("billed", NULL, NULL, 8), cell_text(row->billed));
+    doc_cell(doc, COLUMN("ready in", NULL, NULL, 9), cell_number(CELL_TIME, row->ready_s));
+    doc_cell(doc, COLUMN("while stopped", NULL, NULL, 10), cell_text(row->while_stopped));
     add_notes(doc, row);
 }
 
@@ -282,8 +288,9 @@ static void add_rule(struct doc *doc, const char *rule, enum doc_role role)
 
 static void add_legend(struct doc *doc, const struct compare *compare)
 {
-    bool projected = false, estimated = false, unjudged = false, costed = false;
-    for (size_t i = 0; i < compare->workloads.count; i++)
+    bool projected = false, estimated = false, unjudged = false, costed = false, rented = true;
+    for (size_t i = 0; i < compare->workloads.count; i++) {
+        rented &= compare_rented(&compare->workloads.items[i]);
         for (size_t j = 0; j < compare->workloads.items[i].rows.count; j++) {
             const struct compare_row *row = &compare->workloads.items[i].rows.items[j];
             projected |= row->kind && strcmp(row->kind, "projected") == 0;
@@ -291,6 +298,7 @@ static void add_legend(struct doc *doc, const struct compare *compare)
             unjudged |= row->time.chance.v;
             costed |= row->cost.usd.known;
         }
+    }
     if (projected)
         doc_say(doc, DOC_ASIDE, "~ is projected.");
     if (estimated)
@@ -300,7 +308,9 @@ static void add_legend(struct doc *doc, const struct compare *compare)
     view_compare_rates(doc, compare);
     if (unjudged)
         doc_say(doc, DOC_ASIDE,
-                "Without a confidence there is only one run: the difference could be chance.");
+                rented ? "One run each: a difference could be chance."
+                       : "Where no confidence is given, there is one run each: the difference "
+                         "could be chance.");
     if (costed)
         add_rule(doc, compare->rule, DOC_HINT);
 }
@@ -369,6 +379,9 @@ static const struct flat_column csv_columns[] = {
     {"cost_low_local", "cost.local_low"},
     {"cost_high_local", "cost.local_high"},
     {"provider", "provider"},
+    {"billed", "billed"},
+    {"ready_s", "ready_s"},
+    {"while_stopped", "while_stopped"},
     {"instance", "instance"},
     {"type", "type"},
     {"gpu", "gpu"},

@@ -282,7 +282,7 @@ static size_t shown_columns(const struct page_means *means)
 }
 
 static const struct html_column columns[COLUMNS] = {
-    {"on + with", "long"}, {"time ÷ base", "num"}, {"cost ÷ base", "num"}};
+    {"machine + framework", "long"}, {"time ÷ base", "num"}, {"cost ÷ base", "num"}};
 
 void html_means(struct buf *out, const struct page_means *means, int level)
 {
