@@ -18,7 +18,7 @@
 #define SAME_SHARE  0.05 // costs this near each other count as the same
 #define S_PER_H     3600
 #define S_PER_DAY   86400
-#define READY_DAYS  730 // between a price and a start-up time that is still that of its machines
+#define READY_DAYS  1096 // between a price and a start-up time that is still that of its machines
 #define NS_PER_HOUR INT64_C(3600000000000)
 
 // ---- the machine
