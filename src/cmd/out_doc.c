@@ -115,7 +115,8 @@ static void put_table(struct out *out, const struct doc_table *t)
                                   text                        ? TABLE_LEFT
                                   : from->kind == CELL_AMOUNT ? TABLE_POINT
                                                               : TABLE_RIGHT,
-                                  from->priority, bar ? 0 : from->least, from->what};
+                                  from->priority, bar ? 0 : from->least, from->what,
+                                  from->kind == CELL_OFFER};
         if (from->interval)
             columns[table.count++] =
                 (struct table_column){from->interval, TABLE_LEFT, from->priority + 4};

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-enum { BROKEN = 2, FIRST_LEAST = 10 }; // columns before a row with its name above it
+enum { BROKEN = 2, NAME_LEAST = 10 }; // columns before a row with its names above it
 
 struct layout {
     const struct table *table;
@@ -12,7 +12,8 @@ struct layout {
     int widths[TABLE_COLUMNS]; // 0: left out
     int leads[TABLE_COLUMNS];  // TABLE_POINT: columns up to the point
     bool known[TABLE_COLUMNS];
-    size_t last; // shown
+    size_t names; // the first columns, never cut
+    size_t last;  // shown
 };
 
 void table_row(struct table *t, enum out_style style, const char *const *cells, const char *below)
@@ -104,6 +105,18 @@ static void leave_out(struct layout *l)
     }
 }
 
+// Makes room by names above their rows: the last name, or all.
+static void break_rows(struct layout *l, int over)
+{
+    int left = l->widths[l->names - 1] - over;
+    if (left >= NAME_LEAST) {
+        l->widths[l->names - 1] = left;
+        return;
+    }
+    memset(l->widths, 0, l->names * sizeof *l->widths);
+    l->widths[0] = BROKEN;
+}
+
 // Shortens the widest columns first, the names last.
 static void shorten(struct layout *l)
 {
@@ -118,8 +131,7 @@ static void shorten(struct layout *l)
                 (widest == l->table->count || l->widths[c] > l->widths[widest]))
                 widest = c;
         if (widest == l->table->count) {
-            int left = l->widths[0] - over;
-            l->widths[0] = left < FIRST_LEAST ? BROKEN : left;
+            break_rows(l, over);
             return;
         }
         l->widths[widest]--;
@@ -158,6 +170,33 @@ static void add_below(struct buf *below, const char *text, const char *what)
     buf_printf(below, "%s%s%s%s", below->len > 0 ? "; " : "", text, *what ? " " : "", what);
 }
 
+// The names, if one is too long, on lines of their own.
+static bool put_names(const struct layout *l, const char *const *cells, struct buf *line)
+{
+    bool apart = false;
+    int at = l->table->indent;
+    for (size_t c = 0; c < l->names; c++)
+        apart |= out_columns(cells[c]) > l->widths[c];
+    for (size_t c = 0; apart && c < l->names; c++) {
+        int width = out_columns(cells[c]);
+        if (c > 0 && at + width > l->out->width) {
+            buf_trim(line);
+            buf_addc(line, '\n');
+            buf_fill(line, ' ', (size_t)l->table->indent);
+            at = l->table->indent;
+        }
+        buf_adds(line, cells[c]);
+        buf_fill(line, ' ', (size_t)larger(l->widths[c] - width, 0) + 1);
+        at += larger(l->widths[c], width) + 1;
+    }
+    if (apart) {
+        buf_trim(line);
+        buf_addc(line, '\n');
+        buf_fill(line, ' ', (size_t)l->table->indent);
+    }
+    return apart;
+}
+
 static void put_row(const struct layout *l, enum out_style style, const char *const *cells,
                     const char *text, bool head)
 {
@@ -165,14 +204,10 @@ static void put_row(const struct layout *l, enum out_style style, const char *co
     SCOPED(buf_release) struct buf line = {0}, below = {0};
     const char *wrapped = NULL;
     int at = t->indent;
-    bool apart = out_columns(cells[0]) > l->widths[0];
     buf_fill(&line, ' ', (size_t)t->indent);
-    if (apart) {
-        buf_printf(&line, "%s\n", cells[0]);
-        buf_fill(&line, ' ', (size_t)t->indent);
-    }
+    bool apart = put_names(l, cells, &line);
     for (size_t c = 0; c < t->count; c++) {
-        const char *cell = c == 0 && apart ? "" : cells[c];
+        const char *cell = c < l->names && apart ? "" : cells[c];
         if (l->widths[c] == 0) {
             if (l->known[c] && t->columns[c].below && *cell && strcmp(cell, "-") != 0 && !head)
                 add_below(&below, cell, t->columns[c].below);
@@ -211,6 +246,8 @@ void table_print(struct table *t, struct out *out)
         buf_release(&t->rows);
         return;
     }
+    for (l.names = 1; l.names < t->count && t->columns[l.names].name;)
+        l.names++;
     measure(&l);
     leave_out(&l);
     shorten(&l);

@@ -3,8 +3,9 @@
 //
 // Add the rows, then print. A column is as wide as its widest cell, and left out if all its cells
 // are unknown ("" or "-"). On a narrow terminal, columns are left out by priority, then shortened.
-// The first column holds names to paste and is never cut: a name that is too long goes on a
-// separate line above its row. The last column is wrapped, if aligned left.
+// The first column, and those after it that are `name`, hold names to paste and are never cut: a
+// row with a name that is too long has its names on a separate line above it. The last column is
+// wrapped, if aligned left.
 #ifndef FARE_CMD_TABLE_H
 #define FARE_CMD_TABLE_H
 
@@ -22,6 +23,7 @@ struct table_column {
     int priority;      // 0: never left out; else the highest goes first
     int least;         // may be shortened to this width; 0: may not
     const char *below; // (optional) if left out, its cells are printed below, followed by this
+    bool name;
 };
 
 enum { TABLE_COLUMNS = 24 }; // at most

@@ -325,7 +325,7 @@ static int add_line(struct doc *doc, const struct listing *list, const struct of
     doc_cell(doc, COLUMN("GiB", .priority = 4), memory_cell(doc, o));
     doc_cell(doc, COLUMN("on demand"), unit_cell(row, OFFER_ON_DEMAND, mixed));
     doc_cell(doc, COLUMN("spot"), unit_cell(row, OFFER_SPOT, mixed));
-    doc_cell(doc, COLUMN("by the month"), unit_cell(row, OFFER_MONTHLY, mixed));
+    doc_cell(doc, COLUMN("by the month", "monthly"), unit_cell(row, OFFER_MONTHLY, mixed));
     doc_cell(doc, COLUMN("the machine", "machine", .priority = mixed || view->currency ? 0 : 3),
              usd);
     doc_cell(doc, COLUMN("price seen", "seen", .priority = 1),

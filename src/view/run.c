@@ -156,11 +156,11 @@ static const char *result_words(struct doc *doc, const struct page_run *shown,
     if (use->gpu_memory_peak_bytes.known)
         buf_printf(&text, "%s%s of its memory", text.len > 0 ? ", " : "",
                    units_bytes(use->gpu_memory_peak_bytes.v).s);
-    if (text.len == 0)
-        return NULL;
-    if (text.data[0] >= 'a' && text.data[0] <= 'z')
-        text.data[0] -= 'a' - 'A';
-    buf_addc(&text, '.');
+    if (text.len > 0) {
+        if (text.data[0] >= 'a' && text.data[0] <= 'z')
+            text.data[0] -= 'a' - 'A';
+        buf_addc(&text, '.');
+    }
     return doc_take(doc, &text);
 }
 

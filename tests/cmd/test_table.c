@@ -70,6 +70,32 @@ TEST(names_are_never_cut)
            "          -\n");
 }
 
+TEST(two_names_go_above_together)
+{
+    static const struct table_column columns[] = {{"GPU", TABLE_LEFT},
+                                                  {"machine", TABLE_LEFT, 0, 12, .name = true},
+                                                  {"time", TABLE_RIGHT},
+                                                  {"USD", TABLE_POINT}};
+    static const char *const rows[][4] = {{"V100", "gcp/n1-standard-8+1xv100", "41.8 s", "27.16"},
+                                          {"2 × A10", "lambda/a10x2", "1 h 05 min", "0.0213"}};
+    for (int width = 39; width > 0; width = width == 39 ? 30 : 0) {
+        struct table table = {.columns = columns, .count = 4};
+        for (size_t i = 0; i < 2; i++)
+            table_row(&table, OUT_PLAIN, rows[i], NULL);
+        expect(&table, width,
+               width == 39 ? "GPU     machine            time   USD\n"
+                             "V100    gcp/n1-standard-8+1xv100\n"
+                             "                         41.8 s 27.16\n"
+                             "2 × A10 lambda/a10x2 1 h 05 min  0.0213\n"
+                           : "GPU machine\n"
+                             "         time   USD\n"
+                             "V100 gcp/n1-standard-8+1xv100\n"
+                             "       41.8 s 27.16\n"
+                             "2 × A10 lambda/a10x2\n"
+                             "   1 h 05 min  0.0213\n");
+    }
+}
+
 TEST(left_out_cells_stand_below)
 {
     static const struct table_column columns[] = {
