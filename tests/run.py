@@ -49,7 +49,7 @@ LONG = ["oom/test_oom", "train/engine/test_kernels", "measure/test_frameworks", 
         "train/engine/test_gpu_resume", "view/test_pages", "train/engine/test_cuda_ranks", "cmd/test_price_widths",
         "serve/test_serve_hostile", "advise/spend/test_spend", "bill/test_second", "measure/test_measuring",
         "serve/test_live", "measure/test_training", "train/workload/test_gpt2", "measure/test_handover",
-        "cli/run-l1-times", "cli/check-expected", "fleet/test_emit_clouds", "train/engine/test_lstm", "advise/estimate/test_scaling",
+        "cli/run-l1-times", "cli/check-expected", "fleet/test_emit_clouds", "train/engine/test_lstm", "advise/estimate/test_scaling", "advise/estimate/test_model_fit",
         "measure/test_bare_gpu", "dist/test_image", "view/test_valid", "measure/test_gate", "book/test_real",
         "save/test_torch", "ledger/test_postgres", "serve/test_serve_size", "cmd/test_docs_commands"]
 # Those that compute, as many as there are processors, yield to those that mostly sleep: these need little, and soon.
