@@ -64,6 +64,22 @@ static const char *limit_words(const struct bill *b)
                                                            : NULL;
 }
 
+// The words stand beside both prices: they say which of them they are for where that matters.
+static const char *row_limit(struct doc *doc, const struct answer_row *row)
+{
+    const char *words = limit_words(row->bill);
+    const char *spot = row->spot ? limit_words(row->spot) : words;
+    return !words ? "" : same_text(words, spot) ? words : doc_text(doc, "on demand %s", words);
+}
+
+// Nobody looks for the price of a whole month in the column on demand.
+static const char *machine_name(struct doc *doc, const struct bill *b)
+{
+    return !b->short_name                  ? b->offer
+           : same_text(b->kind, "monthly") ? doc_text(doc, "%s:monthly", b->short_name)
+                                           : b->short_name;
+}
+
 // Under an assumed rule it may cost up to started hours.
 static bool is_assumed(const struct bill *b)
 {
@@ -115,8 +131,7 @@ static void add_rows(struct doc *doc, const struct answer *answer)
         doc_row(doc, row->old ? DOC_PALE : DOC_NORMAL);
         doc_cell(doc, COLUMN("GPU"), view_gpu(doc, b));
         doc_cell(doc, COLUMN("machine", .least = 26),
-                 (struct cell){CELL_OFFER, .text = b->short_name ? b->short_name : b->offer,
-                               .sub = b->offer});
+                 (struct cell){CELL_OFFER, .text = machine_name(doc, b), .sub = b->offer});
         doc_cell(doc, COLUMN("time"), view_time(doc, b));
         doc_cell(
             doc, COLUMN("start-up", .brief = "start", .priority = 2),
@@ -126,7 +141,7 @@ static void add_rows(struct doc *doc, const struct answer *answer)
         doc_cell(doc, COLUMN("price seen", "seen", .priority = 1), seen_cell(doc, b, apart));
         doc_cell(doc, COLUMN("owed in all"), view_owed(doc, b));
         doc_cell(doc, COLUMN("with you"), view_waiting(b));
-        doc_cell(doc, COLUMN(""), cell_text(limit_words(b) ? limit_words(b) : ""));
+        doc_cell(doc, COLUMN(""), cell_text(row_limit(doc, row)));
     }
 }
 

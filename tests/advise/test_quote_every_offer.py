@@ -47,11 +47,13 @@ def quoted(workload):
     return json.loads(p.stdout)
 
 
-UNABLE = {"no engine for the GPU", "not enough GPU memory", "not enough memory", "ARM host", "retired", "no framework for the GPU"}
+UNABLE = {"no engine for the GPU", "not enough GPU memory", "not enough memory", "ARM host", "retired", "no framework for the GPU",
+          "not supported by the framework"}
 TODAY = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
 RETIRED = {k for k, r in offers.items() if all(row.get("valid_to") and row["valid_to"] <= TODAY for row in r)}
 ARM = {k for k, r in offers.items() if (k[0] == "aws" and re.match(r"[a-z]+[0-9]+g", k[1])) or r[0]["gpu"] == "GH200"}
 OLD = {k for k, r in offers.items() if re.match("K[0-9]", r[0]["gpu"])}  # Kepler: before the oldest GPU of PyTorch 2.8's support matrix
+MAXWELL = {k for k, r in offers.items() if r[0]["gpu"] and gpus[r[0]["gpu"]]["architecture"] == "maxwell"}  # fare's kernels begin at Pascal
 tap.report("some are retired, dozens have ARM hosts, some a GPU of Kepler's", RETIRED and len(ARM) > 50 and OLD, (len(RETIRED), len(ARM), len(OLD)))
 
 
@@ -66,7 +68,8 @@ def judge(workload):
     tap.report(f"{workload}: nothing else is quoted", not (set(bills) | set(misfits)) - set(offers), words((set(bills) | set(misfits)) - set(offers)))
     other = {k: m["reason"] for k, m in misfits.items() if k not in bills and (m["reason"] not in UNABLE or not m["why"])}
     tap.report(f"{workload}: the rest could not run there", not other, dict(list(other.items())[:10]))
-    for reason, machines in (("ARM host", ARM), ("retired", RETIRED), ("no framework for the GPU", OLD - set(bills))):
+    for reason, machines in (("ARM host", ARM), ("retired", RETIRED), ("no framework for the GPU", OLD - set(bills)),
+                             ("not supported by the framework", MAXWELL - RETIRED - set(bills))):
         found = {k for k, m in misfits.items() if m["reason"] == reason}
         tap.report(f"{workload}: {reason}: these and no others", found == machines and not machines & set(bills), words(found ^ machines))
     no_engine = {k for k, r in offers.items() if r[0]["gpu"] and gpus[r[0]["gpu"]]["vendor"] != "nvidia"} - RETIRED

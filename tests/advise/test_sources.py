@@ -166,7 +166,7 @@ def past():
     near(found["error"], time / 8000 - 1)
     assert found["measured_s"] == 8000 and found["sources"] == 2 and found["from"] == X1["id"] and found["machine"] == "L40S", found
     assert found["within"] == (abs(math.log(8000 / time)) <= half), found
-    text = " ".join(fare("runs", X3["id"]).split())
+    text = " ".join(fare("runs", X3["id"], "--all").split())
     side = "low" if time < 8000 else "high"
     words = f"from run {X1['id'][17:23]} on H100 and 1 more:"
     assert words in text and f"{abs(time / 8000 - 1) * 100:.0f} % too {side}; {'within' if found['within'] else 'outside'} its interval" in text, text
