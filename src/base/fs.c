@@ -310,16 +310,21 @@ void fs_abandon(struct fs_writer *w)
     *w = (struct fs_writer){.fd = -1};
 }
 
+static int add_all(struct fs_writer *w, const void *bytes, size_t len, struct err *err)
+{
+    int rc = fs_add(w, bytes, len, err);
+    if (rc != 0) {
+        fs_abandon(w);
+        return rc;
+    }
+    return fs_commit(w, err);
+}
+
 static int write_file(const char *path, mode_t mode, const void *bytes, size_t len, struct err *err)
 {
     struct fs_writer w;
     TRY(fs_begin(&w, path, mode, err));
-    int rc = fs_add(&w, bytes, len, err);
-    if (rc != 0) {
-        fs_abandon(&w);
-        return rc;
-    }
-    return fs_commit(&w, err);
+    return add_all(&w, bytes, len, err);
 }
 
 int fs_write(const char *path, const void *bytes, size_t len, struct err *err)
@@ -330,6 +335,17 @@ int fs_write(const char *path, const void *bytes, size_t len, struct err *err)
 int fs_write_private(const char *path, const void *bytes, size_t len, struct err *err)
 {
     return write_file(path, 0600, bytes, len, err);
+}
+
+int fs_put_private(const char *path, const void *bytes, size_t len, struct err *err)
+{
+    struct fs_writer w = {.fd = -1, .path = text_copy(path, err)};
+    int rc = w.path ? open_whole(&w, NULL, 0600, err) : ERR_MEMORY;
+    if (rc < 0) {
+        fs_abandon(&w);
+        return rc;
+    }
+    return add_all(&w, bytes, len, err);
 }
 
 static int make_folders(const char *path, mode_t mode, struct err *err)

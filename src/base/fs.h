@@ -62,6 +62,10 @@ int fs_mkdirs(const char *path, struct err *err) MUST_USE; // like mkdir -p
 // The same for files and folders of the user alone (0600, 0700), whatever the user's mask. Those
 // that exist keep their mode.
 int fs_write_private(const char *path, const void *bytes, size_t len, struct err *err) MUST_USE;
+
+// The same in a folder that others may write to: whatever has the name already, a link, a pipe or
+// another's file, is replaced and not written to.
+int fs_put_private(const char *path, const void *bytes, size_t len, struct err *err) MUST_USE;
 int fs_mkdirs_private(const char *path, struct err *err) MUST_USE;
 
 // The part of a path behind its last slash: "b" of "/a/b".

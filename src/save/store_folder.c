@@ -101,10 +101,36 @@ static int path_of(const struct folder_store *folder, const char *name, const ch
     return len < PATH_MAX ? 0 : err_set(err, ERR_USAGE, "path too long: '%s'", folder->root);
 }
 
-// The folder of a path; another machine may be removing it as empty.
-static int make_parent(const char *path, struct err *err)
+static bool is_link(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
+}
+
+static int refuse_link(const char *path, struct err *err)
+{
+    return err_set(err, ERR_USAGE,
+                   "'%s' is a link, which may lead anywhere: the folders in a store are no links",
+                   path);
+}
+
+// Whether nothing but folders leads from the store's own folder to `path`.
+static int check_within(const struct folder_store *folder, const char *path, struct err *err)
 {
     char dir[PATH_MAX];
+    for (const char *at = path + strlen(folder->root); (at = strchr(at + 1, '/'));) {
+        snprintf(dir, sizeof dir, "%.*s", (int)(at - path), path);
+        if (is_link(dir))
+            return refuse_link(dir, err);
+    }
+    return 0;
+}
+
+// The folder of a path; another machine may be removing it as empty.
+static int make_parent(const struct folder_store *folder, const char *path, struct err *err)
+{
+    char dir[PATH_MAX];
+    TRY(check_within(folder, path, err));
     snprintf(dir, sizeof dir, "%.*s", (int)(strrchr(path, '/') - path), path);
     return fs_mkdirs_private(dir, err);
 }
@@ -138,8 +164,8 @@ static int folder_put(void *state, const char *name, const void *bytes, size_t l
     TRY(path_of(state, name, "", path, err));
     for (int i = 1;; i++) {
         struct err why = {0};
-        TRY(make_parent(path, err));
-        int rc = fs_write_private(path, bytes, len, &why);
+        TRY(make_parent(state, path, err));
+        int rc = fs_put_private(path, bytes, len, &why);
         if (rc != ERR_MISSING || i == STORE_TRIES)
             return rc == 0 ? 0 : err_pass(err, rc, &why);
     }
@@ -172,8 +198,8 @@ static int folder_create(void *state, const char *name, const void *bytes, size_
     snprintf(suffix, sizeof suffix, ".%d-%u-%llx" UNFINISHED, (int)getpid(),
              atomic_fetch_add(&serial, 1), (unsigned long long)clock_now_ns());
     TRY(path_of(state, name, suffix, own, err));
-    TRY(make_parent(path, err));
-    TRY(fs_write_private(own, bytes, len, err));
+    TRY(make_parent(state, path, err));
+    TRY(fs_put_private(own, bytes, len, err));
     int failed = link(own, path) != 0 ? errno : 0;
     // A server that did it and whose answer was lost says that the name is taken.
     *created = failed == 0 || (stat(own, &st) == 0 && st.st_nlink == 2);
@@ -201,6 +227,7 @@ static int folder_remove(void *state, const char *name, int64_t deadline_ns, str
     char path[PATH_MAX];
     (void)deadline_ns;
     TRY(path_of(state, name, "", path, err));
+    TRY(check_within(state, path, err));
     if (unlink(path) != 0 && errno != ENOENT && errno != ENOTDIR)
         return err_errno(err, errno, "cannot delete '%s'", path);
     remove_empty(state, path);
@@ -209,40 +236,48 @@ static int folder_remove(void *state, const char *name, int64_t deadline_ns, str
 
 // ---- Lists
 
-static int walk(const struct folder_store *folder, const char *dir, const char *under, int depth,
-                struct store_list *list, struct err *err);
+struct listing {
+    const struct folder_store *folder;
+    const char *under;
+    struct store_list *list;
+    int64_t deadline_ns;
+};
 
-static int visit(const struct folder_store *folder, const char *name, const char *under, int depth,
-                 struct store_list *list, struct err *err)
+static int walk(const struct listing *l, const char *dir, int depth, struct err *err);
+
+static int visit(const struct listing *l, const char *name, int depth, struct err *err)
 {
     char path[PATH_MAX];
     struct stat st;
-    TRY(path_of(folder, name, "", path, err));
-    size_t have = strlen(name), want = strlen(under);
-    if (strncmp(name, under, have < want ? have : want) != 0)
+    TRY(path_of(l->folder, name, "", path, err));
+    size_t have = strlen(name), want = strlen(l->under);
+    if (strncmp(name, l->under, have < want ? have : want) != 0)
         return 0;
     if (stat(path, &st) != 0) // gone meanwhile; what cannot be looked at is not
         return errno == ENOENT || errno == ELOOP ? 0
                                                  : err_errno(err, errno, "cannot list '%s'", path);
+    if (S_ISDIR(st.st_mode) && is_link(path)) // to a folder that has this one, perhaps
+        return refuse_link(path, err);
     if (S_ISDIR(st.st_mode))
-        return depth < DEPTH_MAX ? walk(folder, name, under, depth + 1, list, err) : 0;
+        return depth < DEPTH_MAX ? walk(l, name, depth + 1, err) : 0;
     if (S_ISREG(st.st_mode) && have >= want)
-        return store_list_add(list, name, st.st_size, err);
+        return store_list_add(l->list, name, st.st_size, err);
     return 0;
 }
 
-static int walk(const struct folder_store *folder, const char *dir, const char *under, int depth,
-                struct store_list *list, struct err *err)
+static int walk(const struct listing *l, const char *dir, int depth, struct err *err)
 {
     char path[PATH_MAX], name[STORE_NAME_BYTES];
-    TRY(path_of(folder, dir, "", path, err));
+    TRY(path_of(l->folder, dir, "", path, err));
     SCOPED(fs_close_folder) DIR *open = opendir(path);
     if (!open)
         return errno == ENOENT ? 0 : err_errno(err, errno, "cannot list '%s'", path);
+    if (l->deadline_ns && clock_now_ns() >= l->deadline_ns)
+        return err_set(err, ERR_TIMEOUT, "no time was left to list '%s'", path);
     for (const char *inner; (inner = fs_next(open));) {
         int len = snprintf(name, sizeof name, "%s%s%s", dir, dir[0] ? "/" : "", inner);
         if (len < (int)sizeof name && store_name_fits(name) && !text_ends(name, UNFINISHED))
-            TRY(visit(folder, name, under, depth, list, err));
+            TRY(visit(l, name, depth, err));
     }
     return errno == 0 ? 0 : err_errno(err, errno, "cannot list '%s'", path);
 }
@@ -256,11 +291,11 @@ static int folder_list(void *state, const char *under, struct store_list *list, 
                        struct err *err)
 {
     const struct folder_store *folder = state;
+    const struct listing l = {folder, under, list, deadline_ns};
     struct stat st;
-    (void)deadline_ns;
     if (stat(folder->root, &st) != 0) // an unmounted disk is not an empty store
         return err_errno(err, errno, "cannot list '%s'", folder->root);
-    TRY(walk(folder, "", under, 0, list, err));
+    TRY(walk(&l, "", 0, err));
     if (list->count > 0)
         qsort(list->items, list->count, sizeof *list->items, by_name);
     return 0;
@@ -352,18 +387,21 @@ static bool is_there(void *state, const struct store_file *file)
     return folder_size(state, file->name, &bytes, 0, &ignored) == 0 && bytes == file->bytes;
 }
 
-// The name can be foreseen: what somebody else has put there, a link or a second name of another
-// file, is removed and not written to.
-static int open_part(const char *part, struct err *err)
+// The name can be foreseen: what somebody else has put there, a link, a pipe or a second name of
+// another file, is removed and not written to.
+static int open_part(const struct folder_store *folder, const char *part, struct err *err)
 {
     struct stat st;
     for (int i = 0; i < STORE_TRIES; i++) {
-        TRY(make_parent(part, err));
-        if (lstat(part, &st) == 0 && (!S_ISREG(st.st_mode) || st.st_nlink > 1))
-            (void)!unlink(part);
-        int fd = open(part, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-        if (fd >= 0 || (errno != ENOENT && errno != ELOOP))
-            return fd >= 0 ? fd : err_errno(err, errno, "cannot write '%s'", part);
+        TRY(make_parent(folder, part, err));
+        int fd = open(part, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+        if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink <= 1)
+            return fd;
+        if (fd < 0 && errno != ENOENT && errno != ELOOP)
+            break;
+        fs_close(&fd);
+        (void)!unlink(part);
+        errno = ELOOP;
     }
     return err_errno(err, errno, "cannot write '%s'", part);
 }
@@ -392,7 +430,7 @@ static int folder_send(void *state, struct store_file *file, int64_t deadline_ns
                      .from_path = file->path,
                      .to_path = part,
                      .deadline_ns = deadline_ns};
-    int rc = c.to = open_part(part, err);
+    int rc = c.to = open_part(state, part, err);
     if (rc >= 0) {
         errno = 0;
         rc = copy_all(&c, err);
@@ -439,6 +477,7 @@ static int folder_forget(void *state, const char *name, int64_t deadline_ns, str
     char path[PATH_MAX];
     (void)deadline_ns;
     TRY(path_of(state, name, UNFINISHED, path, err));
+    TRY(check_within(state, path, err));
     if (unlink(path) != 0 && errno != ENOENT && errno != ENOTDIR)
         return err_errno(err, errno, "cannot delete '%s'", path);
     remove_empty(state, path);

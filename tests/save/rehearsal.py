@@ -410,6 +410,7 @@ class Rehearsal:
                 name = out / json.loads(manifest.read_text())["name"]
                 if not os.path.lexists(name):
                     name.symlink_to(self.dir / "victim")
+            self.plant_in_store(store)
             return lambda: None
         if what == "data away":
             (store / "data").rename(store / "away")
@@ -422,6 +423,15 @@ class Rehearsal:
         for path, data in lies.items():
             path.write_bytes(bytes(b ^ 1 for b in data))
         return lambda: [path.write_bytes(data) for path, data in lies.items() if path.exists()]
+
+    def plant_in_store(self, store):
+        """What the next start will write has a name that can be foreseen: a link or a pipe is there already."""
+        epoch = 1 + max((int(p.name) for p in store.glob("lease/*") if p.name.isdigit()), default=0)
+        for name in (f"history/{epoch:010}", f"saves/{epoch:010}-000001/manifest"):
+            at = store / name
+            at.parent.mkdir(parents=True, exist_ok=True)
+            if not os.path.lexists(at):
+                self.random.choice([os.mkfifo, lambda at: os.symlink(self.dir / "none", at)])(at)
 
     def bring_data_back(self):
         """To what a start has saved meanwhile, which had the rest on its own disk."""
@@ -549,6 +559,8 @@ class Rehearsal:
                 raise Fault("a partial checkpoint was resumed: " + " ".join(line))
         if (self.dir / "victim").exists() and (self.dir / "victim").read_text() != "somebody's own":
             raise Fault("a planted link was written through")
+        if (self.dir / "none").exists():
+            raise Fault("a link planted in the store was written through")
         self.judge_copies(lines)
         self.judge_loss(lines)
 

@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
@@ -49,7 +50,7 @@ class Place:
         command = [*(["sh", "-c", '"$@"; exit 9', "sh"] if fails else []), "/usr/bin/python3", "-S", "-E", str(HERE / "job.py"), str(self.out), str(steps), "5", "5",
                    "safetensors", str(self.log), "{resume}"]
         p = run_for(60, [*inside, FARE, "run", "--no-cloud", "--no-trace", "--save", str(self.store), "--job", "bert", "--lease", "2s",
-                         "--save-every", "50ms", "--keep", "2", "--checkpoint-patience", "1s", "--checkpoints", str(self.out),
+                         "--save-every", "50ms", "--keep-saves", "2", "--checkpoint-patience", "1s", "--checkpoints", str(self.out),
                          *options, "--", *command], cwd=self.home, env=self.env, stdin=subprocess.DEVNULL, capture_output=True,
                     text=True)
         return p.returncode, p.stdout + p.stderr
@@ -304,6 +305,43 @@ for kind in ("symlink", "link"):
                        capture_output=True, text=True)
     report(f"a planted {kind} is not written through", p.returncode == 0 and victim.read_text() == "somebody's own"
            and (place / "store/data" / kind).read_bytes() == one, p.stdout + p.stderr)
+
+
+def planted(what, name, plant):
+    """Nothing that somebody else has put at a name of the store's is written through or waited for."""
+    p = Place()
+    (p.home / "victim").write_text("somebody's own")
+    (p.store / name).parent.mkdir(parents=True)
+    plant(p.home, p.store / name)
+    code, said = p.run(30, "--keep-saves", "9")
+    st = (p.store / name).lstat()
+    report(f"{what} at {name} is replaced", code == 0 and (p.home / "victim").read_text() == "somebody's own"
+           and not (p.home / "none").exists() and stat.S_ISREG(st.st_mode) and st.st_mode & 0o777 == 0o600 and p.begun() == [0],
+           f"{code} {st} {said}")
+
+
+for name in ("saves/0000000001-000001/manifest", "history/0000000001"):
+    planted("a link to nothing", name, lambda home, at: at.symlink_to(home / "none"))
+    planted("a pipe", name, lambda home, at: os.mkfifo(at))
+planted("a link", "history/0000000001", lambda home, at: at.symlink_to(home / "victim"))
+planted("a second name", "history/0000000001", lambda home, at: os.link(home / "victim", at))
+
+# ---- a folder of the store that leads elsewhere, or into itself
+for name in ("data", "saves", "lease", "history"):
+    p = Place()
+    p.store.mkdir()
+    (p.home / "elsewhere").mkdir()
+    (p.store / name).symlink_to(p.home / "elsewhere")
+    code, said = p.run(30)
+    report(f"{name} that is a link is refused and nothing is written through it", f"store/{name}' is a link" in said
+           and not os.listdir(p.home / "elsewhere"), f"{code} {said}")
+
+p = Place()
+(p.store / "lease").mkdir(parents=True)
+for i in range(30):
+    (p.store / f"lease/again{i}").symlink_to(".")
+code, said = p.run(30)
+report("a store whose folders lead into themselves is not walked without end", code == 2 and "is a link" in said, f"{code} {said}")
 
 code, said = Place().run(5, "--job", "..")
 report("--job .. is refused", code == 2 and "dot" in said, said)
