@@ -171,6 +171,17 @@ static const char *memory_words(struct doc *doc, const struct quote *quote, cons
                : doc_text(doc, "%s; %lld offers have too little", need, (long long)short_of);
 }
 
+// Beside times of other runs: why that of the run asked for, on CPUs, is none of them.
+static const char *noise_words(struct doc *doc, const struct run *run, const struct answer *answer)
+{
+    const char *noise =
+        run && run->taints.count > 0 && run->use.gpus.v == 0 ? run->taints.items[0] : NULL;
+    for (size_t i = 0; noise && i < answer->count; i++)
+        if (same_text(answer->rows[i].bill->run, run->id))
+            noise = NULL;
+    return noise ? doc_text(doc, "%s: the run's own time is not used", noise) : NULL;
+}
+
 // When the prices of the rows that lead were seen.
 static const char *price_words(struct doc *doc, const struct answer *answer)
 {
@@ -279,6 +290,7 @@ void view_answer(struct doc *doc, const struct quote *quote, const struct run *r
     if (!doc->failed && answer.count > 0) {
         add_rows(doc, &answer);
         doc_fact(doc, "Memory", memory_words(doc, quote, run, &answer));
+        doc_fact(doc, "Noise", noise_words(doc, run, &answer));
         doc_fact(doc, "Prices", price_words(doc, &answer));
         doc_fact(doc, "Exchange", exchange_words(&answer));
         doc_fact(doc, "Not shown", hidden_words(doc, quote, &answer));

@@ -69,6 +69,16 @@ for name in ("first", "second"):
            e["training_low_s"] < 40 and e["training_high_s"] > 400 and
            any(f"by run 20261118T020000Z-{'second' if name == 'first' else 'first'} alone" in n for n in e["notes"]), e)
 
+# Other runs of the training, with fare's own results on a quiet machine, tell the times: the answer says why the run's own is none of them.
+os.environ["FARE_LEDGER"] = os.path.abspath("workload.db")
+crowded = next(r for r in map(json.loads, open(ROOT / "tests" / "advise" / "cpu-samples.jsonl"))
+               if r["workload"] == "tweets" and r["framework"] == "fare")
+keep(crowded)
+text = " ".join(fare("quote", crowded["id"]).split())
+report("a refused run is named as such beside the times of others", f"Noise {crowded['taints'][0]}: the run's own time is not used" in text, text)
+text = fare("quote", "published-2026-h200-mlp-fare-cpu-f32")
+report("a quiet run is not", "own time is not used" not in text and " USD " in text, text)
+
 # Two sources for one offer, of two processors, that cannot both be right.
 os.environ["FARE_LEDGER"] = os.path.abspath("two.db")
 keep(run("fast", 2.7, 190, 2, cpu="AMD EPYC 7R32"), run("slow", 113.2, 190, 2, cpu="Intel(R) Xeon(R) Platinum 8488C"))
