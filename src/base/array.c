@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_CAPACITY = 64 };
-#define KEYS_MAX ((size_t)1 << 30)
+enum { FIRST_SLOTS = 64 };
+#define TEXTS_MAX ((size_t)UINT32_MAX) // and so no more texts
 
 // FNV-1a, with its bits mixed once more, because the low ones choose the slot.
 static uint64_t hash_of(const char *key, size_t len)
@@ -16,80 +16,89 @@ static uint64_t hash_of(const char *key, size_t len)
     return hash ^ hash >> 32;
 }
 
-static int grow(struct index *index, struct err *err)
-{
-    size_t capacity = index->capacity ? index->capacity * 2 : FIRST_CAPACITY;
-    struct index_slot *slots = calloc(capacity, sizeof *slots);
-    if (!slots)
-        return err_memory(err);
-    for (size_t i = 0; i < index->capacity; i++) {
-        if (index->slots[i].number == 0)
-            continue;
-        size_t at = index->slots[i].hash & (capacity - 1);
-        while (slots[at].number != 0)
-            at = (at + 1) & (capacity - 1);
-        slots[at] = index->slots[i];
-    }
-    free(index->slots);
-    index->slots = slots;
-    index->capacity = capacity;
-    return 0;
-}
-
 // The slot that has the key, or the free one where it belongs. There always is one.
 static struct index_slot *slot_of(const struct index *index, uint64_t hash, const char *key,
                                   size_t len)
 {
-    size_t at = hash & (index->capacity - 1);
-    for (; index->slots[at].number != 0; at = (at + 1) & (index->capacity - 1)) {
-        const struct index_slot *slot = &index->slots[at];
-        if (slot->hash == hash && slot->len == len &&
-            (len == 0 || memcmp(index->keys.data + slot->at, key, len) == 0))
+    size_t at = hash & (index->slot_count - 1);
+    for (; index->slots[at].number != 0; at = (at + 1) & (index->slot_count - 1)) {
+        const struct index_key *known = &index->keys[index->slots[at].number - 1];
+        if (index->slots[at].hash == hash >> 32 && known->len == len &&
+            (len == 0 || memcmp(index->texts.data + known->at, key, len) == 0))
             break;
     }
     return &index->slots[at];
 }
 
+// Keeps the table at most half full.
+static int grow_slots(struct index *index, struct err *err)
+{
+    if (index->count * 2 < index->slot_count)
+        return 0;
+    size_t count = index->slot_count ? index->slot_count * 2 : FIRST_SLOTS;
+    struct index_slot *slots = calloc(count, sizeof *slots);
+    if (!slots)
+        return err_memory(err);
+    for (size_t i = 0; i < index->count; i++) {
+        size_t at = index->keys[i].hash & (count - 1);
+        while (slots[at].number != 0)
+            at = (at + 1) & (count - 1);
+        slots[at] = (struct index_slot){(uint32_t)(index->keys[i].hash >> 32), (uint32_t)i + 1};
+    }
+    free(index->slots);
+    index->slots = slots;
+    index->slot_count = count;
+    return 0;
+}
+
+static int add_key(struct index *index, uint64_t hash, const char *key, size_t len, struct err *err)
+{
+    size_t at = index->texts.len;
+    TRY(grow_slots(index, err));
+    TRY(array_grow(&index->keys, index->count, &index->capacity, sizeof *index->keys, err));
+    index->texts.max = TEXTS_MAX;
+    char *text = buf_reserve(&index->texts, len + 1);
+    if (!text) {
+        index->texts.failed = false; // nothing was added: the next call may have more luck
+        return err_memory(err);
+    }
+    if (len > 0)
+        memcpy(text, key, len);
+    text[len] = '\0';
+    buf_advance(&index->texts, len + 1);
+    index->keys[index->count++] = (struct index_key){hash, at, len};
+    *slot_of(index, hash, key, len) =
+        (struct index_slot){(uint32_t)(hash >> 32), (uint32_t)index->count};
+    return 0;
+}
+
 int index_number(struct index *index, const char *key, size_t len, size_t *number, struct err *err)
 {
-    uint64_t hash = hash_of(key, len);
-    struct index_slot *slot = index->capacity > 0 ? slot_of(index, hash, key, len) : NULL;
-    if (slot && slot->number != 0) {
-        *number = slot->number - 1;
+    if (index_find(index, key, len, number))
         return 0;
-    }
-    if (index->count * 2 >= index->capacity) {
-        int rc = grow(index, err);
-        if (rc != 0)
-            return rc;
-        slot = slot_of(index, hash, key, len);
-    }
-    size_t start = index->keys.len;
-    index->keys.max = KEYS_MAX;
-    buf_add(&index->keys, key, len);
-    int rc = buf_check(&index->keys, err);
-    if (rc != 0) {
-        index->keys.failed = false; // nothing was added: the next call may have more luck
-        return rc;
-    }
-    *slot = (struct index_slot){hash, start, len, index->count + 1};
-    *number = index->count++;
-    return 0;
+    *number = index->count;
+    return add_key(index, hash_of(key, len), key, len, err);
 }
 
 bool index_find(const struct index *index, const char *key, size_t len, size_t *number)
 {
     const struct index_slot *slot =
-        index->capacity > 0 ? slot_of(index, hash_of(key, len), key, len) : NULL;
+        index->slot_count > 0 ? slot_of(index, hash_of(key, len), key, len) : NULL;
     if (!slot || slot->number == 0)
         return false;
     *number = slot->number - 1;
     return true;
 }
 
+const char *index_text(const struct index *index, size_t number)
+{
+    return index->texts.data + index->keys[number].at;
+}
+
 void index_release(struct index *index)
 {
+    free(index->keys);
     free(index->slots);
-    buf_release(&index->keys);
+    buf_release(&index->texts);
     memset(index, 0, sizeof *index);
 }

@@ -35,17 +35,22 @@ static inline int array_grow(void *array, size_t count, size_t *cap, size_t size
 // For grouping: the number is an index into an array of the caller's. The texts are copied and may
 // hold any bytes. A zeroed struct is empty.
 
-struct index_slot {
+struct index_key {
     uint64_t hash;
-    size_t at, len; // in `keys`
-    size_t number;  // plus one; 0: the slot is free
+    size_t at, len; // in `texts`
+};
+
+struct index_slot {
+    uint32_t hash;   // its upper half, compared before the text itself
+    uint32_t number; // plus one; 0: the slot is free
 };
 
 struct index {
+    struct index_key *keys; // by number
+    size_t count, capacity;
+    struct buf texts; // one after the other, each with a NUL
     struct index_slot *slots;
-    size_t capacity; // a power of two
-    size_t count;
-    struct buf keys;
+    size_t slot_count; // a power of two
 };
 
 // The text's number. A new text is added and gets the next one; finding a known text cannot fail.
@@ -53,6 +58,7 @@ int index_number(struct index *index, const char *key, size_t len, size_t *numbe
                  struct err *err) MUST_USE;
 // The same for a text that may not be there: false if so.
 bool index_find(const struct index *index, const char *key, size_t len, size_t *number);
+const char *index_text(const struct index *index, size_t number); // until the next is added
 void index_release(struct index *index);
 
 #endif

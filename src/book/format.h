@@ -27,7 +27,7 @@ struct import {
     struct stock *stock;
     const struct devices *devices;       // null: do not look up GPU names
     const struct catalogues *catalogues; // null: what the file says is all
-    struct words *unknown;               // (optional) collects names of GPUs that `devices` lacks
+    struct index *unknown;               // (optional) collects names of GPUs that `devices` lacks
     struct ecb *rates;                   // (optional) collects exchange rates
     struct import_report *report;
     char gpu_name[96]; // the result of format_gpu()

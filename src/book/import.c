@@ -188,7 +188,7 @@ struct importing {
     struct stock stock;
     struct devices *devices;
     struct catalogues *catalogues;
-    struct words unknown;
+    struct index unknown;
     struct ecb rates;
     struct buf path;
     int lock; // serialises imports; -1: not held
@@ -241,7 +241,7 @@ void importing_free(struct importing *m)
     if (!m)
         return;
     stock_release(&m->stock);
-    words_release(&m->unknown);
+    index_release(&m->unknown);
     ecb_release(&m->rates);
     devices_close(m->devices);
     catalogues_close(m->catalogues);

@@ -49,7 +49,7 @@ struct change {
 };
 
 struct changes {
-    struct words words;
+    struct index words;
     struct change *items;
     size_t count, cap;
     LIST_OF(struct instance) instances; // empty: not looked up
@@ -471,7 +471,7 @@ static int read_history(struct import *im, struct err *err)
     }
     im->report->day = c.count > 0 ? (int)(c.last_s / DAY_S) : im->day;
     columns_release(&instance_table, &c.instances);
-    words_release(&c.words);
+    index_release(&c.words);
     free(c.items);
     free(c.series);
     return rc;

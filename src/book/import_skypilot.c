@@ -31,7 +31,7 @@ struct gcp_part {
     bool used;
 };
 struct gcp {
-    struct words words;
+    struct index words;
     struct gcp_part *hosts, *gpus;
     size_t host_count, host_cap, gpu_count, gpu_cap;
 };
@@ -491,7 +491,7 @@ int gcp_add(struct gcp *gcp, const struct sky_row *row, bool *is_part, struct er
 
 void gcp_release(struct gcp *gcp)
 {
-    words_release(&gcp->words);
+    index_release(&gcp->words);
     free(gcp->hosts);
     free(gcp->gpus);
     *gcp = (struct gcp){0};

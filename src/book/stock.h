@@ -15,32 +15,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buf.h"
-#include "base/err.h"
+#include "base/array.h"
 #include "book/image.h"
 #include "tables/offer.h"
 
-// words: interned strings, each known by a number. Internal to price/.
-//
-// A catalogue repeats "us-east-1" fifty thousand times. Numbers follow the order of insertion; word
-// 0 is the empty string. words_rank() gives the alphabetical order.
-
-struct words {
-    struct buf text; // all words, each with its NUL
-    uint32_t *at;    // the offset of each word in `text`
-    size_t count, cap;
-    uint32_t *slots; // a hash table of number + 1; 0: free
-    size_t slot_count;
-};
-
-// A zeroed struct is empty. Pointers from words_text() are valid until the next words_add().
-void words_release(struct words *words);
-int words_add(struct words *words, const char *text, uint32_t *number, struct err *err) MUST_USE;
-const char *words_text(const struct words *words, uint32_t number);
+// words: an index of strings, each known by a number, of which 0 is the empty string. A catalogue
+// repeats "us-east-1" fifty thousand times. Pointers from words_text() are valid until the next
+// words_add().
+int words_add(struct index *words, const char *text, uint32_t *number, struct err *err) MUST_USE;
+const char *words_text(const struct index *words, uint32_t number);
 
 // ranks[number] is the word's position in strcmp() order. The caller frees it; null if out of
 // memory.
-uint32_t *words_rank(const struct words *words, struct err *err) MUST_USE;
+uint32_t *words_rank(const struct index *words, struct err *err) MUST_USE;
 
 struct stock_row {
     uint32_t provider, name, region, zone, gpu, cpu; // numbers of words
@@ -59,7 +46,7 @@ struct stock_series {
 
 // A zeroed struct is empty.
 struct stock {
-    struct words words;
+    struct index words;
     struct stock_row *rows;
     size_t count, cap;
     struct image_risk *risks;

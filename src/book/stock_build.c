@@ -185,7 +185,7 @@ static bool is_leap(const struct image_price *a, const struct image_price *b)
 static int two_prices(const struct making *m, const struct stock_row *a, const struct stock_row *b,
                       struct err *err)
 {
-    const struct words *words = &m->stock->words;
+    const struct index *words = &m->stock->words;
     bool later = a->table == b->table ? a->line > b->line : m->ranks[a->table] > m->ranks[b->table];
     const struct stock_row *first = later ? b : a, *second = later ? a : b;
     const char *zone = words_text(words, a->zone);
@@ -421,7 +421,7 @@ static void each_word(struct making *m, bool *used, const uint32_t *numbers)
 // Writes the used words in order to `at` and `text`, and renumbers everything.
 static int place_words(struct making *m, struct buf *at, struct buf *text, struct err *err)
 {
-    const struct words *words = &m->stock->words;
+    const struct index *words = &m->stock->words;
     size_t count = words->count;
     bool *used = calloc(count + 1, sizeof *used);
     uint32_t *sorted = malloc((count + 1) * sizeof *sorted);

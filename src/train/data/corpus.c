@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
-
 void corpus_release(struct corpus *corpus)
 {
     free(corpus->tokens);
@@ -57,105 +55,34 @@ int corpus_end(struct corpus *corpus, int32_t label, int64_t keep, struct err *e
 
 // ==== vocabulary ====
 
-#define FIRST_SLOTS ((size_t)1 << 12)
-
 void vocabulary_release(struct vocabulary *vocabulary)
 {
-    free(vocabulary->words);
-    free(vocabulary->pool);
-    free(vocabulary->slots);
+    index_release(&vocabulary->words);
+    free(vocabulary->met);
     memset(vocabulary, 0, sizeof *vocabulary);
-}
-
-static uint64_t hash_of(const char *word, size_t len)
-{
-    uint64_t hash = UINT64_C(0xcbf29ce484222325); // FNV-1a
-    for (size_t i = 0; i < len; i++)
-        hash = (hash ^ (unsigned char)word[i]) * UINT64_C(0x100000001b3);
-    return hash ^ hash >> 32; // the table looks at the low bits only
-}
-
-// The slot that holds the word, or the empty one where it belongs.
-static size_t slot_of(const struct vocabulary *v, const char *word, size_t len, uint64_t hash)
-{
-    size_t slot = hash & (v->slot_count - 1);
-    for (;; slot = (slot + 1) & (v->slot_count - 1)) {
-        if (v->slots[slot].number < 0)
-            return slot;
-        if (v->slots[slot].hash != hash >> 32)
-            continue;
-        const struct vocabulary_word *w = &v->words[v->slots[slot].number];
-        if (w->len == len && memcmp(v->pool + w->at, word, len) == 0)
-            return slot;
-    }
-}
-
-// Keeps the table at most half full.
-static int grow_slots(struct vocabulary *v, struct err *err)
-{
-    if ((size_t)v->count * 2 < v->slot_count)
-        return 0;
-    size_t count = v->slot_count ? v->slot_count * 2 : FIRST_SLOTS;
-    struct vocabulary_slot *slots = malloc(count * sizeof *slots);
-    if (!slots)
-        return err_memory(err);
-    memset(slots, 0xFF, count * sizeof *slots); // number -1
-    for (int32_t i = 0; i < v->count; i++) {
-        size_t slot = v->words[i].hash & (count - 1);
-        while (slots[slot].number >= 0)
-            slot = (slot + 1) & (count - 1);
-        slots[slot] = (struct vocabulary_slot){(uint32_t)(v->words[i].hash >> 32), i};
-    }
-    free(v->slots);
-    v->slots = slots;
-    v->slot_count = count;
-    return 0;
-}
-
-static int append_word(struct vocabulary *v, const char *word, size_t len, uint64_t hash,
-                       struct err *err)
-{
-    if (v->count == INT32_MAX)
-        return err_set(err, ERR_FORMAT, "more than %d different words", v->count);
-    TRY(array_grow(&v->words, (size_t)v->count, &v->capacity, sizeof *v->words, err));
-    if (v->pool_capacity - v->pool_len < len + 1) {
-        size_t capacity = v->pool_capacity * 2 + len + 8192;
-        char *pool = realloc(v->pool, capacity);
-        if (!pool)
-            return err_memory(err);
-        v->pool = pool;
-        v->pool_capacity = capacity;
-    }
-    v->words[v->count++] =
-        (struct vocabulary_word){.hash = hash, .at = v->pool_len, .len = (uint32_t)len};
-    memcpy(v->pool + v->pool_len, word, len);
-    v->pool[v->pool_len + len] = '\0';
-    v->pool_len += len + 1;
-    return 0;
 }
 
 int vocabulary_add(struct vocabulary *v, const char *word, size_t len, int32_t *number,
                    struct err *err)
 {
+    size_t at, before = v->words.count;
     len = len > VOCABULARY_WORD_MAX ? VOCABULARY_WORD_MAX : len;
-    TRY(grow_slots(v, err));
-    uint64_t hash = hash_of(word, len);
-    size_t slot = slot_of(v, word, len, hash);
-    if (v->slots[slot].number < 0) {
-        TRY(append_word(v, word, len, hash, err));
-        v->slots[slot] = (struct vocabulary_slot){(uint32_t)(hash >> 32), v->count - 1};
-    }
-    *number = v->slots[slot].number;
-    v->words[*number].met++;
+    if (before == INT32_MAX)
+        return err_set(err, ERR_FORMAT, "more than %d different words", INT32_MAX);
+    TRY(array_grow(&v->met, before, &v->capacity, sizeof *v->met, err));
+    TRY(index_number(&v->words, word, len, &at, err));
+    if (at == before)
+        v->met[at] = 0;
+    v->met[at]++;
+    *number = (int32_t)at;
     return 0;
 }
 
 int32_t vocabulary_find(const struct vocabulary *v, const char *word, size_t len)
 {
-    if (v->count == 0)
-        return -1;
+    size_t number;
     len = len > VOCABULARY_WORD_MAX ? VOCABULARY_WORD_MAX : len;
-    return v->slots[slot_of(v, word, len, hash_of(word, len))].number;
+    return index_find(&v->words, word, len, &number) ? (int32_t)number : -1;
 }
 
 struct met {
@@ -173,7 +100,7 @@ static int by_rank(const void *a_, const void *b_)
 
 int vocabulary_rank(const struct vocabulary *v, int32_t **ranks, struct err *err)
 {
-    size_t count = (size_t)v->count;
+    size_t count = v->words.count;
     SCOPED(free_pointer) struct met *order = malloc((count ? count : 1) * sizeof *order);
     *ranks = malloc((count ? count : 1) * sizeof **ranks);
     if (!order || !*ranks) {
@@ -182,7 +109,7 @@ int vocabulary_rank(const struct vocabulary *v, int32_t **ranks, struct err *err
         return err_memory(err);
     }
     for (size_t i = 0; i < count; i++)
-        order[i] = (struct met){v->words[i].met, (int32_t)i};
+        order[i] = (struct met){v->met[i], (int32_t)i};
     qsort(order, count, sizeof *order, by_rank);
     for (size_t i = 0; i < count; i++)
         (*ranks)[order[i].number] = (int32_t)i;
@@ -192,7 +119,7 @@ int vocabulary_rank(const struct vocabulary *v, int32_t **ranks, struct err *err
 int vocabulary_words(const struct vocabulary *v, const int32_t *ranks, const char *const *special,
                      int32_t first, int32_t total, char ***words, struct err *err)
 {
-    size_t bytes = (size_t)total * sizeof **words + v->pool_len + 1;
+    size_t bytes = (size_t)total * sizeof **words + v->words.texts.len + 1;
     for (int32_t i = 0; i < first; i++)
         bytes += strlen(special[i]) + 1;
     *words = malloc(bytes);
@@ -206,11 +133,11 @@ int vocabulary_words(const struct vocabulary *v, const int32_t *ranks, const cha
     for (int32_t i = first; i < total; i++) // for tokens that no word has
         (*words)[i] = text;
     *text++ = '\0';
-    for (int32_t i = 0; i < v->count; i++) {
+    for (size_t i = 0; i < v->words.count; i++) {
         if (ranks[i] >= total - first)
             continue;
-        size_t len = (size_t)v->words[i].len + 1;
-        (*words)[first + ranks[i]] = memcpy(text, v->pool + v->words[i].at, len);
+        size_t len = v->words.keys[i].len + 1;
+        (*words)[first + ranks[i]] = memcpy(text, index_text(&v->words, i), len);
         text += len;
     }
     return 0;

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/err.h"
+#include "base/array.h"
 #include "base/gzip.h"
 
 struct corpus { // a zeroed struct is an empty one
@@ -34,26 +34,10 @@ int corpus_end(struct corpus *corpus, int32_t label, int64_t keep, struct err *e
 
 #define VOCABULARY_WORD_MAX 4096 // bytes; the rest of a longer word is dropped
 
-struct vocabulary_word {
-    uint64_t hash;
-    size_t at; // where in the pool it begins
-    uint32_t len;
-    int64_t met;
-};
-
-struct vocabulary_slot {
-    uint32_t hash;  // its upper half, compared before the word itself
-    int32_t number; // -1: empty
-};
-
 struct vocabulary { // a zeroed struct is an empty one
-    struct vocabulary_word *words;
-    int32_t count;
+    struct index words;
+    int64_t *met; // how often each was
     size_t capacity;
-    char *pool; // the words one after the other, each with a NUL
-    size_t pool_len, pool_capacity;
-    struct vocabulary_slot *slots; // a hash table
-    size_t slot_count;
 };
 
 void vocabulary_release(struct vocabulary *vocabulary);

@@ -516,7 +516,7 @@ static int tweets_fill(struct dataset *set, const struct tweets_reading *r, cons
         total += from->starts[order[i] + 1] - from->starts[order[i]];
     set->count = count;
     set->classes = 2;
-    set->vocabulary = r->vocabulary.count + 1;
+    set->vocabulary = (int)r->vocabulary.words.count + 1;
     set->starts = malloc((size_t)(count + 1) * sizeof *set->starts);
     set->labels = malloc((size_t)count * sizeof *set->labels);
     set->tokens = malloc((size_t)(total ? total : 1) * sizeof *set->tokens);
@@ -555,7 +555,7 @@ static int tweets_finish(const struct tweets_reading *r, uint64_t seed, struct d
     SCOPED(free_pointer) int32_t *ranks = NULL;
     TRY(vocabulary_rank(&r->vocabulary, &ranks, err));
     TRY(tweets_hold_out(r, seed, ranks, pair, err));
-    pair->word_count = r->vocabulary.count + 1;
+    pair->word_count = (int)r->vocabulary.words.count + 1;
     return vocabulary_words(&r->vocabulary, ranks, special, 1, pair->word_count, &pair->words, err);
 }
 

@@ -99,14 +99,14 @@ TEST(test_ranks)
     static const char *const special[] = {"<0>", "<1>"};
     assert_int_equal(vocabulary_find(&v, "a", 1), -1);
     add(&v, "b a c a d c e b");
-    assert_int_equal(v.count, 5);
+    assert_int_equal(v.words.count, 5);
     assert_ok(vocabulary_rank(&v, &ranks, &err), &err);
     static const char *const order[] = {"b", "a", "c", "d", "e"};
     for (int i = 0; i < 5; i++)
         assert_int_equal(ranks[vocabulary_find(&v, order[i], 1)], i);
     assert_int_equal(vocabulary_find(&v, "f", 1), -1);
     assert_int_equal(vocabulary_find(&v, "ab", 2), -1);
-    assert_int_equal(v.words[vocabulary_find(&v, "a", 1)].met, 2);
+    assert_int_equal(v.met[vocabulary_find(&v, "a", 1)], 2);
 
     // Fewer tokens than words, and more.
     assert_ok(vocabulary_words(&v, ranks, special, 2, 4, &words, &err), &err);
@@ -135,7 +135,7 @@ TEST(test_many)
             if (number != i)
                 fail();
         }
-    assert_int_equal(v.count, 100000);
+    assert_int_equal(v.words.count, 100000);
     assert_int_equal(vocabulary_find(&v, "w99999", 6), 99999);
 
     // Of a word that is longer than any the first bytes count.
