@@ -2,7 +2,6 @@
 // runs: list runs, show one, compare two, delete.
 #include "cmd/runs.h"
 
-#include <float.h>
 #include <string.h>
 
 #include "advise/comparable.h"
@@ -133,18 +132,11 @@ static int add_json(void *arg, const char *id, const char *text, struct err *err
     return json_array_append_new(arg, json) == 0 ? 0 : err_memory(err);
 }
 
-static int add_dump(const char *bytes, size_t len, void *out)
-{
-    buf_add(out, bytes, len);
-    return 0;
-}
-
 static int print_json(struct out *out, json_t *json, struct err *err)
 {
-    int rc = json_dump_callback(json, add_dump, &out->text,
-                                JSON_INDENT(2) | JSON_REAL_PRECISION(DBL_DIG));
+    int rc = json_to_text(json, JSON_INDENT(2), &out->text, err);
     out_printf(out, "\n");
-    return rc == 0 ? 0 : err_memory(err);
+    return rc;
 }
 
 // Without a ledger: the published ones.

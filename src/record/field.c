@@ -52,6 +52,16 @@ struct money_words money_brief(struct maybe_money amount)
 static bool record_is_empty(const struct field *fields, const void *record);
 static json_t *record_to_json(const struct field *fields, const void *record, struct err *err);
 
+// Bytes of a value that is one plain struct; 0 of all others.
+static size_t plain_size(enum field_kind kind)
+{
+    static const size_t sizes[] = {[FIELD_INT] = sizeof(struct maybe_int),
+                                   [FIELD_REAL] = sizeof(struct maybe_real),
+                                   [FIELD_BOOL] = sizeof(struct maybe_bool),
+                                   [FIELD_AMOUNT] = sizeof(struct maybe_money)};
+    return sizes[kind];
+}
+
 static bool field_is_empty(const struct field *field, const void *at)
 {
     switch (field->kind) {
@@ -234,17 +244,18 @@ static int add_dump(const char *bytes, size_t len, void *out)
     return 0;
 }
 
+int json_to_text(const json_t *json, size_t flags, struct buf *out, struct err *err)
+{
+    // DBL_DIG digits preserve every decimal: 0.1 prints as 0.1, a day keeps its nanoseconds.
+    int rc = json_dump_callback(json, add_dump, out, flags | JSON_REAL_PRECISION(DBL_DIG));
+    return rc == 0 ? buf_check(out, err) : err_memory(err);
+}
+
 static int dump(const struct field *fields, const void *record, size_t flags, struct buf *out,
                 struct err *err)
 {
     json_auto_t *json = record_to_json(fields, record, err);
-    if (!json)
-        return ERR_MEMORY;
-    // DBL_DIG digits preserve every decimal: 0.1 prints as 0.1, a day keeps its nanoseconds.
-    int rc = json_dump_callback(json, add_dump, out, flags | JSON_REAL_PRECISION(DBL_DIG));
-    if (rc != 0)
-        return err_memory(err);
-    return buf_check(out, err);
+    return json ? json_to_text(json, flags, out, err) : ERR_MEMORY;
 }
 
 int record_to_text(const struct field *fields, const void *record, struct buf *out, struct err *err)
@@ -284,31 +295,14 @@ int record_copy(const struct field *fields, const void *record, void *copy, stru
         void *to = (char *)copy + fields->at;
         if (field_is_empty(fields, from))
             continue;
-        switch (fields->kind) {
-        case FIELD_TEXT:
+        if (plain_size(fields->kind) > 0)
+            memcpy(to, from, plain_size(fields->kind));
+        else if (fields->kind == FIELD_TEXT)
             TRY(text_set(to, *(char *const *)from, err));
-            break;
-        case FIELD_INT:
-            *(struct maybe_int *)to = *(const struct maybe_int *)from;
-            break;
-        case FIELD_REAL:
-            *(struct maybe_real *)to = *(const struct maybe_real *)from;
-            break;
-        case FIELD_BOOL:
-            *(struct maybe_bool *)to = *(const struct maybe_bool *)from;
-            break;
-        case FIELD_AMOUNT:
-            *(struct maybe_money *)to = *(const struct maybe_money *)from;
-            break;
-        case FIELD_OBJECT:
+        else if (fields->kind == FIELD_OBJECT)
             TRY(record_copy(fields->sub, from, to, err));
-            break;
-        case FIELD_LIST:
-        case FIELD_TEXTS:
-        case FIELD_REALS:
+        else
             TRY(list_copy(fields, from, to, err));
-            break;
-        }
     }
     return 0;
 }
@@ -331,31 +325,15 @@ void record_release(const struct field *fields, void *record)
 {
     for (; fields->name; fields++) {
         void *at = (char *)record + fields->at;
-        switch (fields->kind) {
-        case FIELD_TEXT:
+        if (plain_size(fields->kind) > 0) {
+            memset(at, 0, plain_size(fields->kind));
+        } else if (fields->kind == FIELD_TEXT) {
             free(*(char **)at);
             *(char **)at = NULL;
-            break;
-        case FIELD_OBJECT:
+        } else if (fields->kind == FIELD_OBJECT) {
             record_release(fields->sub, at);
-            break;
-        case FIELD_LIST:
-        case FIELD_TEXTS:
-        case FIELD_REALS:
+        } else {
             list_release(fields, at);
-            break;
-        case FIELD_INT:
-            *(struct maybe_int *)at = (struct maybe_int){0};
-            break;
-        case FIELD_REAL:
-            *(struct maybe_real *)at = (struct maybe_real){0};
-            break;
-        case FIELD_BOOL:
-            *(struct maybe_bool *)at = (struct maybe_bool){0};
-            break;
-        case FIELD_AMOUNT:
-            *(struct maybe_money *)at = (struct maybe_money){0};
-            break;
         }
     }
 }

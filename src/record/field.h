@@ -142,27 +142,15 @@ struct field {
     size_t most;                     // bytes of a text, items of a list; 0: TEXT_MOST, LIST_MOST
 };
 
-#define FIELD(kind_, type, member, doc_)                                                           \
+// Behind the text come bounds, if any: `.most = NAME_MOST`, `.range = &range_ns`.
+#define FIELD(kind_, type, member, ...)                                                            \
     {                                                                                              \
-        .name = #member, .kind = kind_, .at = offsetof(type, member), .doc = doc_                  \
+        .name = #member, .kind = kind_, .at = offsetof(type, member), .doc = __VA_ARGS__           \
     }
-#define FIELD_BOUND(kind_, type, member, most_, doc_)                                              \
-    {                                                                                              \
-        .name = #member, .kind = kind_, .at = offsetof(type, member), .doc = doc_, .most = most_   \
-    }
-#define FIELD_NUMBER(kind_, type, member, range_, doc_)                                            \
-    {                                                                                              \
-        .name = #member, .kind = kind_, .at = offsetof(type, member), .doc = doc_, .range = range_ \
-    }
-#define FIELD_SUB(kind_, type, member, table, doc_)                                                \
+#define FIELD_SUB(kind_, type, member, table, ...)                                                 \
     {                                                                                              \
         .name = #member, .kind = kind_, .at = offsetof(type, member), .sub = table,                \
-        .sub_size = sizeof(*((type *)0)->member.items), .doc = doc_                                \
-    }
-#define FIELD_SUB_BOUND(kind_, type, member, most_, table, doc_)                                   \
-    {                                                                                              \
-        .name = #member, .kind = kind_, .at = offsetof(type, member), .sub = table,                \
-        .sub_size = sizeof(*((type *)0)->member.items), .doc = doc_, .most = most_                 \
+        .sub_size = sizeof(*((type *)0)->member.items), .doc = __VA_ARGS__                         \
     }
 #define FIELD_IN(type, member, table, doc_)                                                        \
     {                                                                                              \
@@ -198,6 +186,9 @@ int record_to_text(const struct field *fields, const void *record, struct buf *o
 // Appends JSON on one line, without spaces or a final newline.
 int record_to_line(const struct field *fields, const void *record, struct buf *out,
                    struct err *err) MUST_USE;
+
+// Appends JSON of jansson's, with the same digits.
+int json_to_text(const json_t *json, size_t flags, struct buf *out, struct err *err) MUST_USE;
 
 // Some members of a record, to read them alone and fast: with a table that is made of `of` when it
 // is first asked for, by any thread. `members` names them with blanks between: "id machine.gpu"; an

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/utf8.h"
 
 enum { DEPTH_MAX = 2048, FIELDS_MAX = 192 }; // the depth limit is jansson's
 
@@ -56,20 +57,6 @@ static bool accept(struct reader *r, char c)
 
 // ---- strings
 
-// Length of the UTF-8 sequence at `p`; 0 if invalid (Unicode 15, table 3-7).
-static size_t sequence(const unsigned char *p, size_t left)
-{
-    size_t len = p[0] < 0xC2 ? 0 : p[0] < 0xE0 ? 2 : p[0] < 0xF0 ? 3 : p[0] < 0xF5 ? 4 : 0;
-    if (len == 0 || len > left)
-        return 0;
-    for (size_t i = 1; i < len; i++)
-        if ((p[i] & 0xC0) != 0x80)
-            return 0;
-    bool bad = (p[0] == 0xE0 && p[1] < 0xA0) || (p[0] == 0xED && p[1] > 0x9F) ||
-               (p[0] == 0xF0 && p[1] < 0x90) || (p[0] == 0xF4 && p[1] > 0x8F);
-    return bad ? 0 : len;
-}
-
 // Four hexadecimal digits; -1 if invalid.
 static long hex4(const struct reader *r, const char *p)
 {
@@ -87,25 +74,6 @@ static long hex4(const struct reader *r, const char *p)
         value = value * 16 + digit;
     }
     return value;
-}
-
-static void add_utf8(struct buf *out, long c)
-{
-    if (c < 0x80) {
-        buf_addc(out, (char)c);
-    } else if (c < 0x800) {
-        buf_addc(out, (char)(0xC0 | c >> 6));
-        buf_addc(out, (char)(0x80 | (c & 0x3F)));
-    } else if (c < 0x10000) {
-        buf_addc(out, (char)(0xE0 | c >> 12));
-        buf_addc(out, (char)(0x80 | (c >> 6 & 0x3F)));
-        buf_addc(out, (char)(0x80 | (c & 0x3F)));
-    } else {
-        buf_addc(out, (char)(0xF0 | c >> 18));
-        buf_addc(out, (char)(0x80 | (c >> 12 & 0x3F)));
-        buf_addc(out, (char)(0x80 | (c >> 6 & 0x3F)));
-        buf_addc(out, (char)(0x80 | (c & 0x3F)));
-    }
 }
 
 // After a backslash. NUL and lone surrogates are refused.
@@ -131,7 +99,8 @@ static int read_escape(struct reader *r)
     }
     if (code <= 0 || (code >= 0xD800 && code < 0xE000))
         return complain(r, "a valid escape");
-    add_utf8(&r->text, code);
+    char utf8[UTF8_MAX];
+    buf_add(&r->text, utf8, utf8_put((uint32_t)code, utf8));
     r->at += used;
     return 0;
 }
@@ -169,10 +138,11 @@ static int read_string(struct reader *r, const char **plain, size_t *plain_len)
         if (*r->at == '"')
             break;
         if (*r->at != '\\') {
-            size_t len = sequence((const unsigned char *)r->at, (size_t)(r->end - r->at));
-            if (len == 0)
+            size_t left = (size_t)(r->end - r->at);
+            uint32_t c;
+            if (utf8_bad(r->at, left < UTF8_MAX ? left : UTF8_MAX) == 0)
                 return complain(r, "UTF-8");
-            r->at += len;
+            r->at += utf8_next(r->at, left, &c);
             continue;
         }
         if (!escaped)

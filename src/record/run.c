@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "record/run.h"
 
-#include <float.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -272,22 +271,10 @@ static bool is_attempt(const json_t *run)
     return false;
 }
 
-static int add_bytes(const char *bytes, size_t len, void *out)
-{
-    buf_add(out, bytes, len);
-    return 0;
-}
-
-static int to_text(const json_t *run, struct buf *out, struct err *err)
-{
-    int rc = json_dump_callback(run, add_bytes, out, JSON_COMPACT | JSON_REAL_PRECISION(DBL_DIG));
-    return rc == 0 ? buf_check(out, err) : err_memory(err);
-}
-
 static int to_record(const json_t *json, struct run *run, struct err *err)
 {
     SCOPED(buf_release) struct buf text = {0};
-    TRY(to_text(json, &text, err));
+    TRY(json_to_text(json, JSON_COMPACT, &text, err));
     return record_from_text(run_fields, buf_str(&text), text.len, run, err);
 }
 
@@ -503,7 +490,7 @@ static int mend(const struct run *signs, const char *text, size_t len, struct bu
         return 0;
     if (rc == 0 && json_object_set_new(run, "schema", json_string(RUN_SCHEMA)) != 0)
         rc = err_memory(err);
-    return rc == 0 ? to_text(run, out, err) : rc;
+    return rc == 0 ? json_to_text(run, JSON_COMPACT, out, err) : rc;
 }
 
 int run_correct(const char *text, size_t len, struct buf *out, struct err *err)
@@ -535,7 +522,7 @@ int run_note(const char *text, size_t len, const char *what, struct buf *out, st
         return 0;
     TRY(text_set(&words, what, err));
     TRY(note(run, words, err));
-    return to_text(run, out, err);
+    return json_to_text(run, JSON_COMPACT, out, err);
 }
 
 bool run_corrected(const struct run *run, const char *what)

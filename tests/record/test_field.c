@@ -37,8 +37,8 @@ static const struct field thing_fields[] = {
     FIELD_SUB(FIELD_LIST, struct thing, parts, part_fields, "parts"),
     FIELD(FIELD_TEXTS, struct thing, tags, "tags"),
     FIELD(FIELD_REALS, struct thing, times, "times"),
-    FIELD_NUMBER(FIELD_AMOUNT, struct thing, price, &range_money, "its price"),
-    FIELD_NUMBER(FIELD_AMOUNT, struct thing, limit, &range_amount, "its limit"),
+    FIELD(FIELD_AMOUNT, struct thing, price, "its price", .range = &range_money),
+    FIELD(FIELD_AMOUNT, struct thing, limit, "its limit", .range = &range_amount),
     FIELD_END,
 };
 
