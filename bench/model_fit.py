@@ -71,6 +71,7 @@ TIME = {
     "offload": (0.7, 0.7, "exp(): nanoseconds a parameter whose states are in the host's memory"),
     "nodes": (0.02, 0.03, "power of the number of machines"),
     "year": (0.05, 0.04, "software gains a year"),
+    "amd": (0.3, 0.2, "a GPU of AMD; no row has one: what their other trainings miss of what NVIDIA's reach, less what power explains"),
     "eager": (0.15, 0.12, "class: layers launched one by one (Hugging Face's Trainer as it comes)"),
     "fused": (0.05, 0.12, "class: the same with fused kernels (foak, Liger, Unsloth)"),
     "compiled": (0, 0.12, "class: PyTorch's own trainers (llm-foundry, torchtune, litgpt, AutoModel)"),
@@ -102,6 +103,7 @@ YEAR_OF = {"VIA-Research/vTrain": 2022.5, "Dao-AILab/flash-attention": 2022.9, "
            "AI-Hypercomputer/maxtext": 2024.2, "foundation-model-stack/fms-fsdp": 2024.3, "foundation-model-stack/fms-acceleration": 2024.7,
            "huggingface/picotron": 2024.9, "stas00/ml-engineering": 2025.4, "AI-Hypercomputer/gpu-recipes": 2025.5,
            "AI-Hypercomputer/tpu-recipes": 2025.6, "IST-DASLab/llmq": 2025.7, "huggingface/peft": 2025.9}
+BITS = {"fp16": 16, "bf16": 16, "fp8": 8, "mxfp8": 8, "fp4": 4}
 GPU_OF = {"H100-80GB": "H100", "A100-40GB": "A100", "RTXPro6000": "RTXPRO6000"}
 # Google's documentation, from memory: TFLOP/s in 16 and 8 bits, GB/s, GiB, W, GB/s of link. For the fit only: fare has no offer with them.
 TPUS = {"TPUv5e": (197, 394, 819, 16, 200, 50), "TPUv6e": (918, 1836, 1640, 32, 300, 100), "TPUv7": (2307, 4614, 7370, 192, 1000, 300),
@@ -135,6 +137,12 @@ class Facts:
         self.rows = read_csv(folder / "predict/models.csv")
         self.described = {row["model"]: row for row in self.rows}
 
+    def knows(self, row):
+        gpu = self.gpus.get(GPU_OF.get(row["gpu"], row["gpu"]), {})
+        rates = (gpu.get("bf16_tflops") or gpu.get("fp16_tflops")) and gpu.get("memory_gbs") and gpu.get("watts")
+        return bool((row["gpu"] in TPUS or rates) and row["method"] in (*METHODS, "adapter") and row["precision"] in BITS
+                    and (row["recompute"] or "none") in RECOMPUTE)
+
     def gpu(self, name, precision):
         name = GPU_OF.get(name, name)
         if name in TPUS:
@@ -147,7 +155,8 @@ class Facts:
                    "memory": float(row["memory_gib"]), "watts": float(row["watts"])}
             out["link"], net, box = links(name, row["architecture"], number(row["link_gbs"], 0), number(row["host_gbs"], 16))
             eight_bits = number(row["fp8_tflops"], out["peak"]) / out["peak"]
-        out.update(net=net, fast={"fp16": 1, "bf16": 1, "fp8": eight_bits, "mxfp8": eight_bits, "fp4": 2 * eight_bits}[precision])
+        out["amd"] = float(self.gpus.get(name, {}).get("vendor") == "amd")
+        out.update(net=net, fast={16: 1, 8: eight_bits, 4: 2 * eight_bits}[BITS[precision]])
         return out, box
 
     def shape(self, name, row=None):
@@ -177,7 +186,8 @@ class Facts:
         q.update({key: number(row[key]) for key in ("seq", "gpus", "tp", "pp", "cp", "ep")})
         q["zero"] = number(row["zero_stage"])
         q["method"] = float(METHODS.index(row["method"].replace("adapter", "lora")))
-        q["class"] = float(CLASSES.index(CLASS_OF[row["framework"]]))
+        framework = CLASS_OF.get(row["framework"])
+        q["class"] = float(CLASSES.index(framework)) if framework else -1.0
         q["nodes"] = max(1.0, math.ceil(q["gpus"] / box))
         q["recompute"] = RECOMPUTE[row["recompute"] or ("full" if row["framework"] == "Megatron-DeepSpeed" else "none")]
         q["year"] = YEAR_OF.get(source, model.YEAR)
@@ -290,7 +300,10 @@ def covered(error, source, method):
 class Study:
     def __init__(self, folder):
         self.facts = Facts(folder)
-        questions = [self.facts.training(row) for row in self.facts.rows]
+        known = [row for row in self.facts.rows if self.facts.knows(row)]
+        if len(known) < len(self.facts.rows):
+            print(f"{len(self.facts.rows) - len(known)} rows of GPUs, methods or precisions that are not known here are left out")
+        questions = [self.facts.training(row) for row in known]
         timed = [q for q in questions if q["rate"] > 0]
         self.timed = timed
         self.given = [q for q in timed if q["micro"] > 0]
@@ -403,7 +416,7 @@ def report_reported(study, wide):
     """Each reported training beside what is predicted for it with its layout where it is known, and with a planned one."""
     inside, cases = Counter(), defaultdict(list)
     print("\nreported trainings: tokens/s reported, predicted with the layout as reported and planned, ln(reported / predicted)")
-    given_errors, planned_errors = [], []
+    given_errors, planned_errors, memory_errors = [], [], []
     for row in read_csv(ROOT / "share/estimate/reported.csv"):
         repository = "/".join(row["source"].split("/")[1:3])
         gpu, box = study.facts.gpu(row["gpu"], row["precision"])
@@ -425,6 +438,11 @@ def report_reported(study, wide):
             step = float(model.step_time(q, study.time(repository)))
             given = q["micro"] * q["accumulate"] * ranks * q["seq"] / step
             given_errors.append(math.log(given / told))
+            if row["peak_gib"]:
+                q = {**model.unpinned(q), **{k: q[k] for k in ("offload", "year")}}
+                q["chunked"] = float("loss in chunks" in row["note"] or "Liger" in row["note"])
+                need = float(model.memory_total(q, study.memory(repository))) / model.GIB
+                memory_errors.append(math.log(need / number(row["peak_gib"])))
         planned_errors.append(planned_error)
         ok = abs(planned_error) <= wide["planned"][row["method"]]
         inside[ok] += 1
@@ -432,9 +450,10 @@ def report_reported(study, wide):
             cases[row["case"]].append((planned_error, ok))
         as_told = "" if given is None else f"{given:10.0f} {given_errors[-1]:6.2f}"
         print(f"  {row['case'][:16]:16s} {row['model']:15s} {row['method']:8s} {row['gpus']:>4s} x {row['gpu']:10s} {told:10.0f} "
-              f"{as_told:17s} {rate:10.0f} {planned_error:6.2f} {'' if ok else 'outside'}")
+              f"{as_told:17s} {rate:10.0f} {planned_error:6.2f} {'' if ok else 'outside':8s}"
+              + (f"{row['peak_gib']} GiB {memory_errors[-1]:6.2f}" if given and row["peak_gib"] else ""))
     print(f"  inside their planned interval: {inside[True]} of {inside[True] + inside[False]}; |ln error|, median / 90th percentile: "
-          f"layout as reported {middle(given_errors)}, planned {middle(planned_errors)}")
+          f"layout as reported {middle(given_errors)}, planned {middle(planned_errors)}, memory as reported {middle(memory_errors)}")
     for case, all_of in cases.items():
         print(f"  case {case:16s} {sum(ok for _, ok in all_of)} of {len(all_of)} inside, {', '.join(f'{e:.2f}' for e, _ in all_of)}")
     good = sum(any(ok for _, ok in all_of) for all_of in cases.values())
@@ -445,12 +464,17 @@ def report_reported(study, wide):
 def tables(study, sets):
     """The tables of share/estimate, as header and rows of text."""
     out = {}
-    for name, prior, fold, columns in (("time", TIME, study.time, study.t), ("memory", MEMORY, study.memory, study.m)):
-        sources = sorted(set(columns["source"]))
-        coefficients, folds = fold(), [fold(s) for s in sources]
-        out[f"model-{name}.csv"] = [["name", "value", "least", "most", "prior", "spread", "rows", "sources", "meaning"]] + [
-            [n, f"{coefficients[n]:.4f}", f"{min(f[n] for f in folds):.4f}", f"{max(f[n] for f in folds):.4f}", f"{prior[n][0]:.4g}",
-             str(prior[n][1]), str(len(columns["source"])), str(len(sources)), prior[n][2]] for n in prior]
+    for name, prior, fit, fold, columns in (("time", TIME, study.time_fit, study.time, study.t),
+                                            ("memory", MEMORY, study.memory_fit, study.memory, study.m)):
+        source = columns["source"]
+        coefficients, folds = fold(), [fold(s) for s in sorted(set(source))]
+        rows = [["name", "value", "least", "most", "prior", "spread", "rows", "sources", "meaning"]]
+        for n in prior:
+            moved = np.log(fit.predict(columns, {**coefficients, n: coefficients[n] + 0.1}) / fit.predict(columns, coefficients))
+            touched = np.abs(moved) > 1e-4  # the rows that have a say in it
+            rows.append([n, f"{coefficients[n]:.4f}", f"{min(f[n] for f in folds):.4f}", f"{max(f[n] for f in folds):.4f}",
+                         f"{prior[n][0]:.4g}", str(prior[n][1]), str(np.sum(touched)), str(len(set(source[touched]))), prior[n][2]])
+        out[f"model-{name}.csv"] = rows
     rows = [["question", "method", *(f"half{round(100 * level)}" for level in LEVELS), "rows", "sources"]]
     for name, (source, method, error) in sets.items():
         for m in METHODS:
@@ -483,7 +507,7 @@ def write_cases(study, path):
                     for name in ("model-time.csv", "model-memory.csv"))
     picked, inputs, rows = np.random.default_rng(1), None, []
     gpus = [("A100-80GB", "bf16"), ("H100", "bf16"), ("H100", "fp8"), ("RTX4090", "bf16"), ("B200", "fp8"), ("L40S", "bf16"),
-            ("V100", "fp16")]
+            ("V100", "fp16"), ("MI300X", "bf16")]
     names = sorted({row["name"] for row in study.facts.models.values()})
     for number_of in range(160):
         gpu, precision = gpus[picked.integers(len(gpus))]

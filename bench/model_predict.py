@@ -98,7 +98,7 @@ def times(q, c):
 def step_time(q, c):
     t = times(q, c)
     offset = sum(c[name] * (q["class"] == k) for k, name in enumerate(CLASSES))
-    offset = offset + c["base"] + c["nodes"] * np.log(q["nodes"]) - c["year"] * (q["year"] - YEAR)
+    offset = offset + c["amd"] * q["amd"] + c["base"] + c["nodes"] * np.log(q["nodes"]) - c["year"] * (q["year"] - YEAR)
     return np.exp(offset) * (t["steps"] * t["micro"] + t["bubble"] + t["optimizer"] + t["gradients"] + t["offload"])
 
 

@@ -35,7 +35,7 @@ EVEN = {**dict.fromkeys(MEMORY, 0.0)}
 # table, 12e6 a layer, 130e6 in all. A GPU of 100 TFLOP/s, 1000 GB/s, 100 W, 80 GiB.
 NET = {"params": 130e6, "active": 130e6, "layers": 10.0, "hidden": 1000.0, "heads": 10.0, "kv": 10.0, "head_size": 100.0, "ffn": 4000.0,
        "vocab": 10000.0, "tied": 1.0, "experts": 1.0, "chosen": 1.0, "gated": 0.0, "routed": 1.0}
-GPU = {"peak": 100.0, "bandwidth": 1000.0, "memory": 80.0, "watts": 100.0, "link": 100.0, "net": 10.0, "fast": 1.0}
+GPU = {"peak": 100.0, "bandwidth": 1000.0, "memory": 80.0, "watts": 100.0, "link": 100.0, "net": 10.0, "amd": 0.0, "fast": 1.0}
 RUN = {"seq": 1000.0, "gpus": 1.0, "nodes": 1.0, "method": 0.0, "class": -1.0, "year": 2025.0, "loops": 0.0, "flash": 1.0, "offload": 0.0,
        "rank": 10.0, "mixed": 1.0, "reserved": 0.0, "chunked": 0.0, "tp": 1.0, "pp": 1.0, "cp": 1.0, "ep": 1.0, "zero": 0.0,
        "recompute": 0.0, "micro": 10.0, "accumulate": 2.0}
