@@ -147,7 +147,21 @@ static bool is_repeated(const struct answer_row *rows, size_t i)
     return false;
 }
 
-enum { PICK_TAKEN, PICK_LEADER, PICK_FRONTIER, PICK_CHEAP, PICK_REPEATED, PICKS };
+// Whether a row before it is a machine of the same provider with fewer of the same GPUs, as fast:
+// nobody pays for GPUs that stay idle.
+static bool is_idle(const struct answer_row *rows, size_t i)
+{
+    const struct bill *b = rows[i].bill;
+    for (size_t k = 0; k < i && b->gpus_used.known && (double)b->gpus_used.v < b->gpus.v; k++) {
+        const struct bill *a = rows[k].bill;
+        if (same_kind(a, b) && same_text(a->provider, b->provider) && a->gpus.v < b->gpus.v &&
+            a->time_s.v <= b->time_s.v)
+            return true;
+    }
+    return false;
+}
+
+enum { PICK_TAKEN, PICK_LEADER, PICK_FRONTIER, PICK_CHEAP, PICK_REPEATED, PICK_IDLE, PICKS };
 
 // What speaks for each row from `from` on.
 static void weigh(const struct answer_row *rows, size_t from, size_t count,
@@ -157,6 +171,7 @@ static void weigh(const struct answer_row *rows, size_t from, size_t count,
     for (size_t i = from; i < count; i++) {
         bool front = verdict_on_frontier(&best_s, rows[i].bill->time_s.v);
         picks[i] = has_bill(&rows[i], leaders) ? PICK_LEADER
+                   : is_idle(rows, i)          ? PICK_IDLE
                    : is_repeated(rows, i)      ? PICK_REPEATED
                    : front                     ? PICK_FRONTIER
                                                : PICK_CHEAP;
@@ -178,6 +193,20 @@ static size_t keep_few(struct answer_row *rows, size_t from, size_t count, unsig
         if (picks[i] == PICK_TAKEN)
             rows[kept++] = rows[i];
     return kept;
+}
+
+// Leaves out larger machines of which GPUs would be idle; how many.
+static size_t drop_idle(struct answer *out, unsigned char *picks)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < out->count; i++)
+        if (picks[i] != PICK_IDLE) {
+            picks[kept] = picks[i];
+            out->rows[kept++] = out->rows[i];
+        }
+    const size_t idle = out->count - kept;
+    out->count = kept;
+    return idle;
 }
 
 // Of those at older prices the cheapest and the fastest, and others between: one cannot tell who
@@ -232,13 +261,13 @@ int answer_make(const struct quote *quote, size_t most, struct answer *out, stru
     out->bounds = out->count == 0;
     if (out->bounds)
         out->count = gather(bills, count, TAKE_BOUNDS, out->rows, 0);
-    out->machines = out->count;
     if (out->count > 1)
         qsort(out->rows, out->count, sizeof *out->rows, by_price);
-    if (most > 0 && out->count > most) {
-        weigh(out->rows, 0, out->count, &leaders, picks);
+    weigh(out->rows, 0, out->count, &leaders, picks);
+    out->hidden.idle = drop_idle(out, picks);
+    out->machines = out->count;
+    if (most > 0 && out->count > most)
         out->count = keep_few(out->rows, 0, out->count, picks, most);
-    }
     if (!out->bounds && out->count < ANSWER_FEWEST)
         out->count =
             add_old(bills, count, most > 0 ? most : ANSWER_ROWS, out->rows, out->count, picks);

@@ -16,6 +16,7 @@ struct answer_row {
 struct answer_hidden {
     size_t old;      // prices that are older than those of the rows
     size_t unknown;  // interruptions, memory or another thing that a trial would tell
+    size_t idle;     // machines with more of the same GPUs than the training uses
     size_t doubtful; // prices or machines that are not to be believed
 };
 

@@ -16,6 +16,7 @@ struct kind {        // of machine
     int gpus, gpu_memory_mib;
     int share_milli;                // of one GPU; 0: whole ones
     int used;                       // of them; 0: as many as the run did
+    int machines;                   // of which these are all GPUs; 0: one
     const struct device *processor; // without a GPU; null: unknown
     int vcpus_milli;
     struct estimated estimated;
@@ -81,6 +82,7 @@ static void estimate_kind(const struct estimates *all, struct kind *kind)
         .gpus = kind->gpus,
         .share = kind->share_milli / 1e3,
         .used = kind->used,
+        .machines = kind->machines,
         .gpu_memory_bytes = (int64_t)kind->gpu_memory_mib << 20,
     };
     sources_estimate(&ask, &kind->estimated);
@@ -110,8 +112,14 @@ static void choose_count(const struct estimates *all, struct kind *kind)
 static void make_one(const struct estimates *all, struct kind *kind)
 {
     int asked = all->proofs->gpus;
+    const struct offer one = {.gpus_milli = kind->gpus * 1000};
+    const int64_t machines = asked > 0 ? proof_machines(all->proofs, asked, &one) : 1;
     if (asked == QUOTE_GPUS_ANY) {
         choose_count(all, kind);
+    } else if (machines > 1 && kind->share_milli == 0) {
+        kind->used = asked;
+        kind->machines = (int)machines;
+        estimate_kind(all, kind);
     } else if (asked > kind->gpus) {
         struct estimate *none = &kind->estimated.estimate;
         snprintf(none->why, sizeof none->why, "the offer has %s, %d were asked for",

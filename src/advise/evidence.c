@@ -406,12 +406,20 @@ static bool same_processor(const struct proofs *proofs, const struct proof *p,
             p->device == device_of_offer(proofs->devices, offer->provider, offer->name));
 }
 
+int64_t proof_machines(const struct proofs *proofs, int64_t gpus, const struct offer *offer)
+{
+    const int64_t has = offer->gpus_milli / 1000;
+    const bool several = proofs->ask->together && has >= QUOTE_NODE_GPUS && gpus > has &&
+                         offer->gpus_milli % 1000 == 0 && gpus % has == 0;
+    return several ? gpus / has : 1;
+}
+
 static bool is_alike(const struct proofs *proofs, const struct proof *p, const struct offer *offer)
 {
+    const int64_t has = offer->gpus_milli * proof_machines(proofs, p->gpus, offer);
     if (p->gpus > 0)
         return p->device && same_name(offer->gpu, p->device->name) &&
-               (proofs->exact_gpus ? offer->gpus_milli == p->gpus * 1000
-                                   : offer->gpus_milli / 1000 >= p->gpus);
+               (proofs->exact_gpus ? has == p->gpus * 1000 : has / 1000 >= p->gpus);
     return !*offer->gpu && same_processor(proofs, p, offer);
 }
 
@@ -427,7 +435,7 @@ const char *proof_too_large(const struct proofs *proofs, const struct proof *p,
                                    .gpus = p->gpus > 0,
                                    .gpu_memory_bytes = (int64_t)offer->gpu_memory_mib << 20};
     char text[200];
-    if (p->gpus > offer->gpus_milli / 1000) {
+    if (p->gpus > offer->gpus_milli * proof_machines(proofs, p->gpus, offer) / 1000) {
         snprintf(why, EVIDENCE_WHY, "does not fit: it has %g GPU%s, the run used %lld",
                  offer->gpus_milli / 1000.0, offer->gpus_milli == 1000 ? "" : "s",
                  (long long)p->gpus);

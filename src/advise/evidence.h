@@ -80,6 +80,10 @@ const struct proof *proofs_find(const struct proofs *proofs, const struct offer 
 // Whether the run was measured on a machine like the offer.
 bool proof_fits(const struct proofs *proofs, const struct proof *proof, const struct offer *offer);
 
+// How many of the machine it takes for so many GPUs; more than one only where the user asked for
+// that (`together` of a quote).
+int64_t proof_machines(const struct proofs *proofs, int64_t gpus, const struct offer *offer);
+
 #define EVIDENCE_WHY 220
 // Null: the offer is large enough for the run; else the reason in a few words, and `why`.
 const char *proof_too_large(const struct proofs *proofs, const struct proof *proof,

@@ -90,14 +90,31 @@ static void count_group(struct quote_search *s, const struct offer *offer, bool 
 
 static bool wanted_gpu(const struct quote_search *s, const struct offer *offer)
 {
-    int64_t asked = s->ask->gpus * INT64_C(1000);
-    if (asked > 0 &&
-        (offer->gpus_milli < asked || (s->ask->exact_gpus && offer->gpus_milli > asked)))
+    const struct quote_ask *ask = s->ask;
+    int64_t asked = ask->gpus * INT64_C(1000),
+            has = offer->gpus_milli * proof_machines(&s->proofs, ask->gpus, offer);
+    bool among = ask->among_count == 0;
+    if (asked > 0 && (has < asked || (ask->exact_gpus && has > asked)))
+        return false;
+    for (size_t i = 0; i < ask->among_count && !among; i++)
+        among = strcasecmp(offer->gpu, ask->among[i]->name) == 0;
+    if (!among)
         return false;
     if (!s->ask->gpu)
         return true;
     const struct device *wanted = device_find(s->proofs.devices, s->ask->gpu);
     return *offer->gpu && strcasecmp(offer->gpu, wanted ? wanted->name : s->ask->gpu) == 0;
+}
+
+// Replays are of one machine.
+static const char *not_together(const struct proofs *proofs, int64_t gpus,
+                                const struct offer *offer, char why[EVIDENCE_WHY])
+{
+    if (offer->kind != OFFER_SPOT || proof_machines(proofs, gpus, offer) == 1)
+        return NULL;
+    snprintf(why, EVIDENCE_WHY,
+             "of several spot machines, nobody knows how often one of them is taken away");
+    return "several spot machines";
 }
 
 static int add_candidate(struct quote_search *s, const struct offer *offer,
@@ -112,6 +129,8 @@ static int add_candidate(struct quote_search *s, const struct offer *offer,
         reason = proof_too_large(&s->proofs, p, offer, why);
     if (!reason)
         reason = quote_too_late(ends_s, (double)p->time.total_ns / 1e9, why);
+    if (!reason)
+        reason = not_together(&s->proofs, p->gpus, offer, why);
     if (reason)
         return training == 0 ? quote_leave_out(&s->leaving, offer, reason, why, true, err) : 0;
     bool every = s->ask->every_region;
@@ -174,6 +193,8 @@ static const char *no_estimate(struct quote_search *s, const struct offer *offer
         reason = quote_unsupported(s->ask->market, e->proof->run, e->to.device, room);
     if (!reason)
         reason = proof_no_memory(e->proof, offer, room);
+    if (!reason)
+        reason = not_together(&s->proofs, e->to.gpus, offer, room);
     return reason ? reason : quote_too_late(quote_ends_after_s(s, offer), e->estimate.time_s, room);
 }
 

@@ -37,23 +37,28 @@ struct quote_ask {
     const char *offer; // only this one: the machine of the run asked for is assumed to be it;
                        // for a workload, the run that was measured on it counts
     const char *gpu, *provider, *region;
-    const enum offer_kind *kind;   // null: any
-    int gpus;                      // to train on, at the same batch per GPU; 0: as many as the run
-#define QUOTE_GPUS_ANY (-1)        // as many of an offer's GPUs as is fastest
-    bool exact_gpus;               // offers with more GPUs than the run used do not match
-    bool every_region;             // not only the cheapest of each offer
-    const struct own_machine *own; // (optional) a machine to buy: an offer too
-    const char *own_gpu;           // with `own`: its GPU; null: it is the first run's machine
-    int max_age;                   // days; offers whose price was not seen since are left out
-    bool estimates;                // for offers without a run, too
-    size_t most_estimates;         // bills of the cheapest (add_estimates); 0: of all
-    size_t most_misfits;           // rows of offers left out; 0: a few, or with every_region all
+    const enum offer_kind *kind; // null: any
+    int gpus;                    // to train on, at the same batch per GPU; 0: as many as the run
+#define QUOTE_GPUS_ANY (-1)      // as many of an offer's GPUs as is fastest
+    bool exact_gpus;             // offers with more GPUs than the run used do not match
+    bool together; // several machines with QUOTE_NODE_GPUS or more each may have these GPUs
+    const struct device *const *among; // only machines with one of these GPUs
+    size_t among_count;                // 0: any
+    bool every_region;                 // not only the cheapest of each offer
+    const struct own_machine *own;     // (optional) a machine to buy: an offer too
+    const char *own_gpu;               // with `own`: its GPU; null: it is the first run's machine
+    int max_age;                       // days; offers whose price was not seen since are left out
+    bool estimates;                    // for offers without a run, too
+    size_t most_estimates;             // bills of the cheapest (add_estimates); 0: of all
+    size_t most_misfits; // rows of offers left out; 0: a few, or with every_region all
 };
 
 // Fills the bills, cheapest first (incomplete ones last), offers left out and the number of those
 // not measured. If no offer matches, names one whose price is too old; that is no error.
 // ERR_MISSING if `offer` is not in the book.
 int quote_make(const struct quote_ask *ask, struct quote *quote, struct err *err) MUST_USE;
+
+#define QUOTE_NODE_GPUS 8 // machines with fewer have no link to others that is worth it
 
 #define QUOTE_MISFITS 20 // rows of offers left out, unless more are asked for
 

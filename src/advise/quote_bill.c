@@ -160,6 +160,14 @@ int quote_candidate_time(const struct quote_ask *ask, const struct candidate *c,
     return 0;
 }
 
+static int set_link(const struct quote_ask *ask, const struct offer *offer, struct bill *bill,
+                    struct err *err)
+{
+    const struct links *links;
+    TRY(market_links(ask->market, &links, err));
+    return text_set(&bill->link, links_find(links, offer), err);
+}
+
 int quote_add_bill(const struct quote_ask *ask, const struct candidate *c, const char *basis,
                    struct leaving *leaving, struct err *err)
 {
@@ -181,6 +189,10 @@ int quote_add_bill(const struct quote_ask *ask, const struct candidate *c, const
         rc = quote_candidate_time(ask, c, &time, &known, err);
     if (rc == 0) {
         struct wishes wishes = ask->wishes;
+        const struct proofs together = {.ask = ask};
+        const int64_t machines = proof_machines(&together, gpus, &c->offer);
+        wishes.machines = machines > 1 ? machines : 0;
+        gpus /= machines;
         wishes.without_credit |= c->offer.kind == OFFER_SPOT; // quote_spot() takes it
         rc = bill_make(ask->market, &wishes, &c->offer, buf_str(&name), &time, gpus, &bill, &why);
         if (rc == ERR_MEMORY)
@@ -202,12 +214,16 @@ int quote_add_bill(const struct quote_ask *ask, const struct candidate *c, const
         if (basis)
             text_set(&bill.basis, basis, err);
         add_notes(c, &bill, err);
+        if (bill.machines.v > 1)
+            rc = set_link(ask, &c->offer, &bill, err);
         if (c->estimated) {
             set_certainty(c->estimated, &bill, err);
             text_set(&bill.untried, untried_of(c), err);
             note_unfit(ask, c->estimated, &bill, err);
         }
-        rc = quote_spot(ask->market, &ask->wishes, &ask->spot, &c->offer, run, &time, &bill, err);
+        if (rc == 0)
+            rc = quote_spot(ask->market, &ask->wishes, &ask->spot, &c->offer, run, &time, &bill,
+                            err);
         note_end(c, &bill, err);
         rc = rc == 0 ? err->code : rc;
     }

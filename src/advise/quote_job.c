@@ -83,6 +83,8 @@ static int add_published(struct quote_job *job, struct err *err)
     return run_history_lend(&job->history, all, err);
 }
 
+const char *const quote_precisions[] = {"fp32", "tf32", "bf16", "fp16", "fp8", NULL};
+
 static int set_asked(struct quote_job *job, struct run *run, struct err *err)
 {
     if (has_total(job))
@@ -562,11 +564,13 @@ static void set_time(struct run_projection *p, const struct span *span)
     }
 }
 
-static int add_stand_in(struct quote_job *job, const struct span *span, const char *gpu,
-                        int64_t gpus, struct run **out, struct err *err)
+static int add_stand_in(struct quote_job *job, const struct span *span, const char *precision,
+                        const char *gpu, int64_t gpus, struct run **out, struct err *err)
 {
     struct run *run = LIST_ADD(&job->runs, err);
-    TRY(run ? TEXTS_SET(err, {&run->id, RUN_GIVEN}, {&run->ended, RUN_GIVEN}) : ERR_MEMORY);
+    TRY(run ? TEXTS_SET(err, {&run->id, RUN_GIVEN}, {&run->ended, RUN_GIVEN},
+                        {&run->precision, precision})
+            : ERR_MEMORY);
     set_time(&run->projection, span);
     *out = run;
     if (gpus <= 0)
@@ -584,13 +588,42 @@ static int add_offer(struct quote_job *job, const struct span *span, struct buf 
     struct offer offer;
     struct run *run;
     TRY(market_find(job->ask.market, job->ask.offer, wishes_day(&job->ask.wishes), &offer, err));
-    TRY(add_stand_in(job, span, offer.gpu, offer.gpus_milli / 1000, &run, err));
+    TRY(add_stand_in(job, span, NULL, offer.gpu, offer.gpus_milli / 1000, &run, err));
     buf_printf(words, "%s/%s", offer.provider, offer.name);
     return TEXTS_SET(err, {&run->machine.provider, offer.provider},
                      {&run->machine.instance_type, offer.name});
 }
 
-// "8 × H100, H100-PCIE or H100-NVL"
+static int unknown_gpu(const char *name, size_t len, struct err *err)
+{
+    err_set(err, ERR_USAGE, "--gpu: '%.*s' is not a GPU that fare knows", (int)len, name);
+    return err_hint(err, "'fare prices' lists offers with their GPUs; your own go into "
+                         "~/.config/fare/gpus.csv");
+}
+
+// The GPUs of a list, "h100,h200": each name alone, or with the `forms` that it covers. A single
+// name is no list.
+static int take_list(struct quote_job *job, const char *list, bool forms, struct err *err)
+{
+    const struct devices *devices;
+    struct quote_ask *ask = &job->ask;
+    TRY(market_devices(ask->market, &devices, err));
+    ask->among = job->among;
+    ask->among_count = 0;
+    for (const char *at = list; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+        char name[64];
+        const size_t len = strcspn(at, ","), left = QUOTE_AMONG - ask->among_count;
+        const struct device **to = &job->among[ask->among_count];
+        snprintf(name, sizeof name, "%.*s", (int)(len < sizeof name ? len : 0), at);
+        const size_t found = device_family(devices, name, to, forms || left == 0 ? left : 1);
+        if (found == 0)
+            return unknown_gpu(at, len < 60 ? len : 60, err);
+        ask->among_count += found;
+    }
+    return 0;
+}
+
+// "8 × H100, H100-PCIE or H100-NVL"; of a list of GPUs, the first alone has the time.
 static int add_gpus(struct quote_job *job, const struct quote_given *given, const struct span *span,
                     struct buf *words, struct err *err)
 {
@@ -598,16 +631,24 @@ static int add_gpus(struct quote_job *job, const struct quote_given *given, cons
     const struct devices *devices;
     char name[96];
     struct run *run;
+    const bool list = strchr(given->gpu, ',') != NULL;
+    size_t count;
     TRY(market_devices(job->ask.market, &devices, err));
-    size_t count = device_family(devices, given->gpu, family, FAMILY_MAX);
-    if (count == 0) {
-        err_set(err, ERR_USAGE, "--gpu: '%.60s' is not a GPU that fare knows", given->gpu);
-        return err_hint(err, "'fare prices' lists offers with their GPUs; your own go into "
-                             "~/.config/fare/gpus.csv");
+    if (list) {
+        TRY(take_list(job, given->gpu, true, err));
+        family[0] = job->among[0];
+        count = 1;
+    } else {
+        count = device_family(devices, given->gpu, family, FAMILY_MAX);
+        if (count == 0)
+            return unknown_gpu(given->gpu, strlen(given->gpu) < 60 ? strlen(given->gpu) : 60, err);
     }
+    job->ask.estimates &= list;
+    job->ask.gpus = (int)given->gpus;
+    job->ask.together = !given->or_more;
     buf_printf(words, "%s%lld × ", given->or_more ? "at least " : "", (long long)given->gpus);
     for (size_t i = 0; i < count; i++) {
-        TRY(add_stand_in(job, span, family[i]->name, given->gpus, &run, err));
+        TRY(add_stand_in(job, span, given->precision, family[i]->name, given->gpus, &run, err));
         snprintf(name, sizeof name, "%lld × %.60s", (long long)given->gpus, family[i]->name);
         TRY(text_set(&run->machine.name, name, err));
         buf_printf(words, "%s%s", i == 0 ? "" : i + 1 == count ? " or " : ", ", family[i]->name);
@@ -649,6 +690,7 @@ int quote_load_given(struct quote_job *job, const struct quote_given *given, str
     add_range(&text, span.low_ns, span.high_ns);
     buf_adds(&text, " on ");
     job->ask.exact_gpus = !given->or_more;
+    job->ask.estimates &= !job->ask.offer;
     TRY(job->ask.offer ? add_offer(job, &span, &text, err)
                        : add_gpus(job, given, &span, &text, err));
     TRY(use_all(job, err));
@@ -764,7 +806,13 @@ int quote_words_given(const struct quote_words *w, bool page, const char *word, 
                       struct quote_given *out, struct err *err)
 {
     const char *gpus = page ? "gpus" : "--gpus";
-    *out = (struct quote_given){.gpu = w->gpu, .steps = w->steps > 0 ? w->steps : 0};
+    *out = (struct quote_given){
+        .gpu = w->gpu, .precision = w->precision, .steps = w->steps > 0 ? w->steps : 0};
+    if (!quote_has_time(w) && w->precision) {
+        err_set(err, ERR_USAGE, "%s is for a time that you give",
+                page ? "precision" : "--precision");
+        return err_hint(err, "a run has its own precision");
+    }
     if (!quote_has_time(w))
         return read_gpus(gpus, w->gpus, true, out, err);
     TRY(check_alone(w, page, word, offer, err));
@@ -783,6 +831,10 @@ int quote_words_take(const struct quote_words *w, bool page, struct quote_job *j
             job->ask.kind = &kinds[i];
     job->ask.region = w->region;
     job->ask.estimates = !w->measured;
+    if (job->ask.gpu && strchr(job->ask.gpu, ',')) {
+        TRY(take_list(job, job->ask.gpu, false, err));
+        job->ask.gpu = NULL;
+    }
     if (w->deadline_ns >= 0)
         job->wishes.deadline_ns = some_int(w->deadline_ns);
     if (w->hours_per_month > 720)

@@ -7,6 +7,8 @@
 #include "advise/evidence.h"
 #include "base/opt.h"
 
+#define QUOTE_AMONG 64 // GPUs that a list of names may cover
+
 struct quote_job { // the input of a quote, and the quote
     bool asked;    // for one run, the first of `runs`; else for a workload
     char *workload;
@@ -23,6 +25,7 @@ struct quote_job { // the input of a quote, and the quote
     struct quote_ask ask; // `ask.market` belongs to the caller, and must be set before loading
     struct advice_wishes wishes;
     bool more; // every machine that may be named, not only a few
+    const struct device *among[QUOTE_AMONG];
     struct quote quote;
 };
 
@@ -51,7 +54,9 @@ int quote_load_like(struct quote_job *job, const struct run *run, struct ledger 
 struct quote_given {         // a time that the user knows
     int64_t low_ns, high_ns; // of the whole training, or of a step; equal: no interval
     int64_t steps;           // 0: the time is the whole training's
-    const char *gpu;         // takes this time; null: the machine is `ask.offer`
+    const char *gpu;         // takes this time; null: the machine is `ask.offer`. Others may follow
+                             // after commas: theirs is estimated
+    const char *precision;   // (optional) that it trains in
     int64_t gpus;
     bool or_more; // offers with more GPUs match too
 };
@@ -91,10 +96,11 @@ int word_kind(const char *kind, bool spot, const char **out, struct err *err) MU
 // ---- a quote; begins as QUOTE_WORDS
 
 struct quote_words {
-    const char *time, *step_time, *gpu, *gpus, *region, *kind, *budget;
+    const char *time, *step_time, *gpu, *gpus, *precision, *region, *kind, *budget;
     bool spot, measured;
     int64_t steps, deadline_ns, hours_per_month; // -1: not given
 };
+extern const char *const quote_precisions[];
 // clang-format off
 #define QUOTE_WORDS {.steps = -1, .deadline_ns = -1, .hours_per_month = -1}
 
@@ -107,14 +113,17 @@ struct quote_words {
     {"steps", 0, OPT_COUNT, "N", NULL, OF(steps), "Without a run", \
      "the same from the number of steps", .least = 1}, \
     {"step-time", 0, OPT_TEXT, "TIME", NULL, OF(step_time), "Without a run", \
-     "and the time of one: 350ms, or 340ms-360ms"}
+     "and the time of one: 350ms, or 340ms-360ms"}, \
+    {"precision", 0, OPT_CHOICE, "TYPE", quote_precisions, OF(precision), "Without a run", \
+     "that it trains in: fp32, tf32, bf16, fp16 or fp8; narrows estimates for other GPUs"}
 #define QUOTE_WORDS_GPU(OF) \
     {"gpu", 0, OPT_TEXT, "NAME", NULL, OF(gpu), "Where", \
-     "only machines with this GPU; with --buy, the GPU of the machine to buy"}, \
+     "only machines with this GPU, or one of several: h100,h200; with --time, its time is that " \
+     "on the first, and the others are estimated; with --buy, the GPU of the machine to buy"}, \
     {"gpus", 0, OPT_TEXT, "N", NULL, OF(gpus), "Where", \
      "train on N GPUs, on machines with exactly N (default: as many as the run used, with --time " \
      "1); N+: machines with more count too; any: as many of a machine's GPUs as is fastest. Each " \
-     "GPU keeps the run's batch, so there are fewer steps"}
+     "GPU keeps the run's batch, so there are fewer steps. With --time, 16 may be 2 × 8"}
 #define QUOTE_WORDS_WHERE(OF) \
     {"region", 0, OPT_TEXT, "NAME", NULL, OF(region), "Where", "only in this region"}, \
     {"kind", 0, OPT_CHOICE, "KIND", offer_kinds, OF(kind), "Where", \

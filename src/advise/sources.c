@@ -177,8 +177,10 @@ static bool try_source(const struct sources_ask *ask, const struct proof *p, str
     *c = (struct candidate){.source = {.proof = p, .from = place_of(p, ask->devices)}};
     c->source.to = (struct estimate_place){.device = ask->gpu,
                                            .gpus = gpus,
+                                           .machines = ask->machines,
                                            .share = ask->share,
                                            .gpu_memory_bytes = ask->gpu_memory_bytes};
+    c->source.from.machines = ask->machines;
     if (ask->vcpus_milli > 0)
         c->source.to = processor_there(ask, p->run, &c->source.from);
     const struct estimate_time time = sources_time(&p->time);

@@ -61,6 +61,7 @@ struct sources_ask {
     double share;                   // of one GPU's time; 0: all of it
     int gpus;                       // the same
     int used;                       // of them; 0: as many as the run did
+    int machines;                   // with these GPUs in all, as the run's had; 0: one
     int64_t gpu_memory_bytes;
     bool measured; // made after the run was measured there: no source on this GPU, as many GPUs, no
                    // references of the training itself

@@ -20,6 +20,7 @@ struct market {
     struct rates *rates;
     struct startups *startups;
     struct boot_images *boot_images;
+    struct links *links;
     struct schedulings *schedulings;
     struct hosts *hosts;
     struct support *support;
@@ -47,6 +48,7 @@ void market_close(struct market *m)
     rates_close(m->rates);
     startups_close(m->startups);
     boot_images_close(m->boot_images);
+    links_close(m->links);
     schedulings_close(m->schedulings);
     hosts_close(m->hosts);
     support_close(m->support);
@@ -108,6 +110,13 @@ int market_startups(struct market *m, const struct startups **out, struct err *e
 {
     int rc = m->startups ? 0 : startups_open(&m->startups, err);
     *out = m->startups;
+    return rc;
+}
+
+int market_links(struct market *m, const struct links **out, struct err *err)
+{
+    int rc = m->links ? 0 : links_open(&m->links, err);
+    *out = m->links;
     return rc;
 }
 

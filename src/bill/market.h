@@ -40,6 +40,7 @@ int market_tariffs(struct market *market, const struct tariff_book **out, struct
 int market_currencies(struct market *market, const struct currencies **out,
                       struct err *err) MUST_USE;
 int market_startups(struct market *market, const struct startups **out, struct err *err) MUST_USE;
+int market_links(struct market *market, const struct links **out, struct err *err) MUST_USE;
 int market_boot_images(struct market *market, const struct boot_images **out,
                        struct err *err) MUST_USE;
 int market_schedulings(struct market *market, const struct schedulings **out,

@@ -197,7 +197,6 @@ static int read_options(struct quote_job *job, const struct quote_options *o, st
     job->more = o->more;
     job->ask.max_age = (int)(o->max_age / DAY_NS);
     TRY(quote_words_take(&o->words, false, job, err));
-    job->ask.estimates &= !quote_has_time(&o->words);
     c->prorated = o->rule && strcmp(o->rule, "prorated") == 0;
     c->commit_months = o->commit;
     c->used_ns = o->used_ns;
@@ -482,7 +481,7 @@ static int run(const struct cmd_call *call, struct err *err)
     }
     TRY(quote_words_given(&o->words, false, word, o->offer, &given, err));
     TRY(take_total(o, word, &job, err));
-    job.ask.gpus = quote_has_time(&o->words) ? 0 : (int)given.gpus;
+    job.ask.gpus = quote_has_time(&o->words) ? 0 : (int)given.gpus; // quote_load_given() has it
     job.ask.exact_gpus = !given.or_more && given.gpus > 0;
     if (o->pinned && quote_has_time(&o->words))
         return err_set(err, ERR_USAGE, "--pinned lists quotes of a run, and %s has none",

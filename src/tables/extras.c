@@ -133,6 +133,42 @@ const struct boot_image *boot_images_find(const struct boot_images *images, cons
     return NULL;
 }
 
+// ---- links
+
+struct links {
+    LIST_OF(struct link_row) rows; // the user's own first
+};
+
+static const struct column link_columns[] = {
+    {"provider", COLUMN_TEXT, offsetof(struct link_row, provider)},
+    {"machine", COLUMN_TEXT, offsetof(struct link_row, machine)},
+    {"link", COLUMN_TEXT, offsetof(struct link_row, link)},
+    {"source", COLUMN_TEXT, offsetof(struct link_row, source), COLUMN_EMPTY},
+    {"date", COLUMN_JOINED, offsetof(struct link_row, source), COLUMN_EMPTY},
+    {0}};
+static const struct columns link_table = {link_columns, sizeof(struct link_row), false, NULL};
+
+int links_open(struct links **out, struct err *err)
+{
+    int rc;
+    *out = columns_new(&link_table, "links.csv", "links.csv", &rc, err);
+    return rc;
+}
+
+void links_close(struct links *links)
+{
+    columns_free(&link_table, links);
+}
+
+const char *links_find(const struct links *links, const struct offer *offer)
+{
+    for (size_t i = 0; i < links->rows.count; i++)
+        if (strcmp(links->rows.items[i].provider, offer->provider) == 0 &&
+            strcmp(links->rows.items[i].machine, offer->name) == 0)
+            return links->rows.items[i].link;
+    return NULL;
+}
+
 // ---- remarks
 
 static const struct column remark_columns[] = {

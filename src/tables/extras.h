@@ -56,6 +56,20 @@ void boot_images_close(struct boot_images *images); // null is fine
 const struct boot_image *boot_images_find(const struct boot_images *images, const char *provider,
                                           size_t index);
 
+// ---- links: how several of a machine are linked with each other, from links.csv.
+//
+// The columns are provider, machine (its name), link ("3.2 Tb/s, EFA"), source, date.
+
+struct link_row {
+    char *provider, *machine, *link, *source; // `source` ends in its date
+};
+
+struct links;
+
+int links_open(struct links **out, struct err *err) MUST_USE; // ERR_FORMAT names file, line, column
+void links_close(struct links *links);                        // null is fine
+const char *links_find(const struct links *links, const struct offer *offer); // null: unknown
+
 // ---- remarks: what the user noted about providers, in providers-remarks.csv.
 //
 // The columns are provider, date and remark.

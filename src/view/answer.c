@@ -6,6 +6,7 @@
 #include "advise/answer.h"
 #include "advise/estimate/rates.h"
 #include "advise/verdict_words.h"
+#include "base/clock.h"
 #include "base/money.h"
 #include "base/units.h"
 #include "bill/bill.h"
@@ -24,7 +25,7 @@ static bool is_bought(const struct bill *bill)
 
 // ---- the table
 
-// "H200", "8 × H100", "1 of 8 × V100"; without a GPU "4 vCPU".
+// "H200", "8 × H100", "2 × 8 × H100", "1 of 8 × V100"; without a GPU "4 vCPU".
 struct cell view_gpu(struct doc *doc, const struct bill *b)
 {
     const char *some = "";
@@ -32,6 +33,8 @@ struct cell view_gpu(struct doc *doc, const struct bill *b)
         return cell_text(b->vcpus.known ? doc_text(doc, "%g vCPU", b->vcpus.v) : "no GPU");
     if (b->gpus_used.known && (double)b->gpus_used.v < b->gpus.v)
         some = doc_text(doc, "%lld of ", (long long)b->gpus_used.v);
+    if (b->machines.v > 1)
+        some = doc_text(doc, "%lld × ", (long long)b->machines.v);
     return cell_text(*some || b->gpus.v > 1 ? doc_text(doc, "%s%g × %s", some, b->gpus.v, b->gpu)
                      : b->gpus.v > 0 && b->gpus.v < 1 ? doc_text(doc, "%g × %s", b->gpus.v, b->gpu)
                                                       : b->gpu);
@@ -121,7 +124,29 @@ static struct cell seen_cell(struct doc *doc, const struct bill *b, bool apart)
                          : doc_text(doc, "%lld d ago", (long long)b->price_age_days.v));
 }
 
-static void add_rows(struct doc *doc, const struct answer *answer)
+// Columns whose cells would be the same in every row; a fact below the table says it once.
+struct common {
+    bool gpu, time, startup;
+};
+
+static struct common common_of(const struct answer *answer)
+{
+    struct common c = {answer->count > 1, answer->count > 1, answer->count > 1};
+    const struct bill *first = answer->rows[0].bill;
+    for (size_t i = 1; i < answer->count; i++) {
+        const struct bill *b = answer->rows[i].bill;
+        char time[48], other[48];
+        bill_time_words(first, time, sizeof time);
+        bill_time_words(b, other, sizeof other);
+        c.gpu &= first->gpu && same_text(b->gpu, first->gpu) && b->gpus.v == first->gpus.v &&
+                 b->gpus_used.v == first->gpus_used.v && b->machines.v == first->machines.v;
+        c.time &= same_text(time, other) && same_text(b->spread, first->spread);
+        c.startup &= b->startup_s.v == first->startup_s.v;
+    }
+    return c;
+}
+
+static void add_rows(struct doc *doc, const struct answer *answer, const struct common *common)
 {
     const bool apart = count_old(answer) > 0;
     doc_table(doc, "Machines");
@@ -129,13 +154,20 @@ static void add_rows(struct doc *doc, const struct answer *answer)
         const struct answer_row *row = &answer->rows[i];
         const struct bill *b = row->bill;
         doc_row(doc, row->old ? DOC_PALE : DOC_NORMAL);
-        doc_cell(doc, COLUMN("GPU"), view_gpu(doc, b));
+        if (!common->gpu)
+            doc_cell(doc, COLUMN("GPU"), view_gpu(doc, b));
         doc_cell(doc, COLUMN("machine", .least = 26),
                  (struct cell){CELL_OFFER, .text = machine_name(doc, b), .sub = b->offer});
-        doc_cell(doc, COLUMN("time"), view_time(doc, b));
-        doc_cell(
-            doc, COLUMN("start-up", .brief = "start", .priority = 2),
-            cell_number(CELL_TIME, b->startup_s.v > 0 ? b->startup_s : (struct maybe_real){0}));
+        if (!common->time)
+            doc_cell(doc, COLUMN("time"), view_time(doc, b));
+        if (!common->startup)
+            doc_cell(
+                doc, COLUMN("start-up", .brief = "start", .priority = 2),
+                cell_number(CELL_TIME, b->startup_s.v > 0 ? b->startup_s : (struct maybe_real){0}));
+        doc_cell(doc, COLUMN("link"),
+                 cell_text(b->machines.v < 2 ? NULL
+                           : b->link         ? b->link
+                                             : "unknown"));
         doc_cell(doc, COLUMN("on demand"), view_price(doc, row->demand));
         doc_cell(doc, COLUMN("spot"), view_price(doc, row->spot));
         doc_cell(doc, COLUMN("price seen", "seen", .priority = 1), seen_cell(doc, b, apart));
@@ -143,6 +175,21 @@ static void add_rows(struct doc *doc, const struct answer *answer)
         doc_cell(doc, COLUMN("with you"), view_waiting(b));
         doc_cell(doc, COLUMN(""), cell_text(row_limit(doc, row)));
     }
+}
+
+// What the rows have in common, unless the title says it.
+static const char *common_words(struct doc *doc, const struct quote *quote,
+                                const struct answer *answer, const struct common *common)
+{
+    const struct bill *b = answer->rows[0].bill;
+    struct buf text = {0};
+    if (quote->given)
+        return NULL;
+    if (common->gpu)
+        buf_adds(&text, view_gpu(doc, b).text);
+    if (common->time)
+        buf_printf(&text, "%s%s", text.len > 0 ? ", " : "", view_time(doc, b).text);
+    return doc_take(doc, &text);
 }
 
 // ---- the facts
@@ -183,7 +230,8 @@ static const char *noise_words(struct doc *doc, const struct run *run, const str
 }
 
 // When the prices of the rows that lead were seen.
-static const char *price_words(struct doc *doc, const struct answer *answer)
+static const char *price_words(struct doc *doc, const struct quote *quote,
+                               const struct answer *answer, const struct common *common)
 {
     const char *first = NULL, *last = NULL;
     bool spot = false, bound = false, estimated = false, assumed = false;
@@ -209,14 +257,26 @@ static const char *price_words(struct doc *doc, const struct answer *answer)
             : doc_text(doc, "; those of the last %zu rows are older and may have changed", old);
     if (!first)
         return doc_text(doc, "yours; without tax%s", below);
-    return doc_text(
-        doc, "USD without tax, seen %s%.10s%s%.10s%s%s%s%s", strcmp(first, last) ? "from " : "on ",
-        first, strcmp(first, last) ? " to " : "", strcmp(first, last) ? last : "", below,
-        spot    ? "; spot with interruptions"
-        : bound ? "; ≥ spot without interruptions: how many is unknown"
-                : "",
-        estimated ? "; ~ nobody published it" : "",
-        assumed ? "; ranges: by the second to by started hours, the rule is unknown" : "");
+    const bool said = quote->prices_of && strncmp(first, quote->prices_of, 10) == 0 &&
+                      strncmp(last, quote->prices_of, 10) == 0; // in the answer
+    struct buf text = {0};
+    buf_adds(&text, "USD without tax");
+    if (!said && strcmp(first, last) == 0)
+        buf_printf(&text, ", seen on %.10s", first);
+    else if (!said)
+        buf_printf(&text, ", seen from %.10s to %.10s", first, last);
+    if (common->startup && answer->rows[0].bill->startup_s.v > 0) {
+        char startup[48];
+        clock_words((int64_t)(answer->rows[0].bill->startup_s.v * 1e9), startup, sizeof startup);
+        buf_printf(&text, ", each with %s of start-up", startup);
+    }
+    buf_printf(&text, "%s%s%s%s", below,
+               spot    ? "; spot with interruptions"
+               : bound ? "; ≥ spot without interruptions, whose rate is unknown"
+                       : "",
+               estimated ? "; ~ nobody published it" : "",
+               assumed ? "; ranges: by the second to by started hours, the rule is unknown" : "");
+    return doc_take(doc, &text);
 }
 
 // The exchange rates of the amounts shown; rows of one day differ only in how many they use.
@@ -240,8 +300,9 @@ static const char *hidden_words(struct doc *doc, const struct quote *quote,
         size_t count;
         const char *what;
     } all[] = {{h->old - count_old(answer), "at older prices"},
-               {answer->bounds ? 0 : h->unknown, "with something unknown (≥)"},
-               {h->doubtful, "doubtful"}};
+               {answer->bounds ? 0 : h->unknown, "unknown (≥)"},
+               {h->doubtful, "doubtful"},
+               {h->idle, "with idle GPUs"}};
     const bool partly =
         quote->estimated.known && quote->estimated.v > (int64_t)quote->estimates.count;
     struct buf text = {0};
@@ -256,9 +317,8 @@ static const char *hidden_words(struct doc *doc, const struct quote *quote,
     for (size_t i = 0; i < quote->left_out.count; i++)
         left_out += quote->left_out.items[i].count.v;
     if (left_out > 0)
-        buf_printf(&text, "%s%lld that cannot be used", text.len > 0 ? ", " : "",
-                   (long long)left_out);
-    buf_adds(&text, text.len > 0 ? "; --all says why" : "");
+        buf_printf(&text, "%s%lld unfit", text.len > 0 ? ", " : "", (long long)left_out);
+    buf_adds(&text, text.len > 0 ? ": --all" : "");
     return doc_take(doc, &text);
 }
 
@@ -272,13 +332,13 @@ static const char *next_words(struct doc *doc, const struct answer *answer, cons
             lead = &answer->rows[i];
     if (!lead)
         return NULL;
-    buf_printf(&text, "%s ", command ? command : "add");
+    if (command)
+        buf_printf(&text, "%s ", command);
     if (answer->machines > answer->count)
-        buf_adds(&text, "--more: every machine, or ");
+        buf_adds(&text, "--more: every machine; ");
     buf_printf(&text, "%s ", lead->bill->certainty ? "--explain" : "--offer");
     verdict_add_offer(&text, lead->bill);
-    buf_printf(&text, ": %s",
-               lead->bill->certainty ? "how this estimate comes about" : "line by line");
+    buf_adds(&text, lead->bill->certainty ? ": how it is estimated" : ": line by line");
     return doc_take(doc, &text);
 }
 
@@ -288,10 +348,12 @@ void view_answer(struct doc *doc, const struct quote *quote, const struct run *r
     SCOPED(answer_release) struct answer answer = {0};
     doc->failed |= answer_make(quote, most, &answer, NULL) != 0;
     if (!doc->failed && answer.count > 0) {
-        add_rows(doc, &answer);
+        const struct common common = common_of(&answer);
+        add_rows(doc, &answer, &common);
+        doc_fact(doc, "Each", common_words(doc, quote, &answer, &common));
         doc_fact(doc, "Memory", memory_words(doc, quote, run, &answer));
         doc_fact(doc, "Noise", noise_words(doc, run, &answer));
-        doc_fact(doc, "Prices", price_words(doc, &answer));
+        doc_fact(doc, "Prices", price_words(doc, quote, &answer, &common));
         doc_fact(doc, "Exchange", exchange_words(&answer));
         doc_fact(doc, "Not shown", hidden_words(doc, quote, &answer));
         doc_fact(doc, "Next", next_words(doc, &answer, command));

@@ -79,6 +79,8 @@ static struct cell gpu_cell(struct doc *doc, const struct bill *b)
     const char *some = "", *gpu = b->gpu ? b->gpu : "";
     if (b->gpus_used.known && (double)b->gpus_used.v < b->gpus.v)
         some = doc_text(doc, "%lld of ", (long long)b->gpus_used.v);
+    if (b->machines.v > 1)
+        some = doc_text(doc, "%lld × ", (long long)b->machines.v);
     return cell_text(
         b->gpus.known && (b->gpu || *some) ? doc_text(doc, "%s%g×%s", some, b->gpus.v, gpu) : "");
 }
@@ -540,13 +542,13 @@ static void say_scope(struct doc *doc, const struct quote_job *job)
     bool several = false;
     for (size_t i = 1; i < q->bills.count && !several; i++)
         several = q->given && !same_text(q->bills.items[i].gpu, q->bills.items[0].gpu);
-    if (several)
+    if (several && job->ask.among_count == 0)
         doc_say(doc, DOC_PLAIN,
                 doc_text(doc,
                          "The time is taken for all of these GPUs; a fuller name, such as %s, "
                          "prices one of them.",
                          job->runs.items[job->runs.count - 1].use.gpu_list.items[0].name));
-    if (job->ask.gpus != 0)
+    if (job->ask.gpus != 0 && !q->given)
         doc_say(doc, DOC_PLAIN,
                 doc_text(doc,
                          "On %s, each with the run's batch: as many samples in fewer steps of a "
@@ -612,7 +614,9 @@ static const char *why_none(struct doc *doc, const struct quote_job *job)
 {
     const struct quote *q = &job->quote;
     const struct run *run = job->runs.count > 0 ? &job->runs.items[0] : NULL;
-    const char *filters = filter_words(doc, &job->ask), *name = q->run ? q->run : q->workload;
+    struct quote_ask ask = job->ask;
+    ask.gpus = q->given ? 0 : ask.gpus; // the sentence names them
+    const char *filters = filter_words(doc, &ask), *name = q->run ? q->run : q->workload;
     struct bill_time time;
     char words[48];
     if (!run)

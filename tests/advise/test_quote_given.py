@@ -2,6 +2,7 @@
 """fare quote --time and --steps: a time that the user knows, against sums done here."""
 import json
 import os
+import re
 import subprocess
 import sys
 from fractions import Fraction as F
@@ -133,10 +134,39 @@ def what_is_said():
     assert "The time is taken for all of these GPUs; a fuller name, such as H100-NVL" in text, text
     text = fare("--time", "21d", "--offer", "acme/eight", *DAY, *BOOT)
     assert text.startswith("21 d 00 h on acme/eight, as given") and "the time is" not in text, text
-    text = fare("--time", "21d", "--gpu", "h100", "--gpus", "16", "--provider", "acme", *DAY)
-    assert "No offer in the book has 16 × H100 and matches --provider acme. 'fare prices H100'" in " ".join(text.split()), text
+    text = fare("--time", "21d", "--gpu", "h100", "--gpus", "12", "--provider", "acme", *DAY)
+    assert "No offer in the book has 12 × H100 and matches --provider acme. 'fare prices H100'" in " ".join(text.split()), text
+    fare("cnn", "--precision", "bf16", code=2)
 
 
-for test in (a_time, a_range, steps, number_of_gpus, an_offer, startup_and_traffic, buying, what_is_said):
+def several_machines():
+    """16 GPUs are two machines of 8, 24 three, each billed by its own rule; not two spot machines, nor sixteen of one GPU"""
+    given = ("--time", "3d", "--gpu", "h100-sxm", *BOOT)
+    two = quote(*given, "--gpus", "16", "--provider", "acme")
+    same({b["offer"]: (F(b["total"]), b["machines"], b["gpus"]) for b in two["bills"]}, {"acme/eight@here": (2 * 72 * 20, 2, 8)})
+    same([(m["offer"], m["reason"]) for m in two["misfits"]], [("acme/eight@here:spot", "several spot machines")])
+    three = quote("--time", "90m", "--gpu", "h100-sxm", *BOOT, "--gpus", "24", "--provider", "started")["bills"]
+    same([(F(b["total"]), b["machines"]) for b in three], [(3 * 2 * 18, 3)])  # two started hours each
+    text = fare(*given, "--gpus", "16", "--provider", "acme", *DAY)
+    assert re.search(r"2 × 8 × H100 +acme/eight +unknown +2880.00", text) or "link" in text, text
+    links = {b["offer"].split("@")[0]: b.get("link") for b in quote(*given, "--gpus", "16")["bills"]}
+    same((links["aws/p5.48xlarge"], links["acme/eight"]), ("3.2 Tb/s, EFA", None))  # share/links.csv
+
+
+def a_list():
+    """of a list of GPUs the first has the time, the others are estimated from it; one of them is no forms of the first"""
+    q = quote("--time", "3d", "--gpu", "h100-sxm,h100-pcie", "--gpus", "8", "--precision", "bf16", "--provider", "acme", *BOOT)
+    same({b["offer"]: F(b["total"]) for b in q["bills"]}, {"acme/eight@here": 72 * 20, "acme/eight@here:spot": 72 * 7})
+    (pcie,) = q["estimates"]
+    same((pcie["offer"], pcie["gpus"]), ("acme/pcie@here", 8))
+    # By the data sheets of NVIDIA, an H100 PCIe has 756 of the 989 TFLOP/s and 2.0 of the 3.35 TB/s of an H100 SXM.
+    assert 72 * 16 < F(pcie["total"]) < 72 * 16 * 4 and F(pcie["low"]) < 72 * 16 * F(989, 756) < F(pcie["high"]), pcie
+    text = " ".join(fare("--time", "3d", "--gpu", "h100-sxm,l4,nosuch", *DAY, code=2).split())
+    assert "'nosuch' is not a GPU that fare knows" in text, text
+    only = json.loads(fare("cnn", "--gpu", "l4,t4", "--json", *DAY))
+    same({b["gpu"] for b in only["estimates"] + only["bills"]}, {"L4", "T4"})
+
+
+for test in (several_machines, a_list, a_time, a_range, steps, number_of_gpus, an_offer, startup_and_traffic, buying, what_is_said):
     check(test)
 tap.done()
