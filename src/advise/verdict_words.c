@@ -86,6 +86,13 @@ static void add_at_worst(struct buf *out, const struct bill *bill, const char *w
         buf_printf(out, ": %s even if it takes %.1f times as long", what, floor(10 * times) / 10);
 }
 
+// An interval of less than half a percent, such as that of the start-up alone, tells nothing.
+static bool is_narrow(const struct bill *bill)
+{
+    return bill->low.known && bill->high.known && !bill_is_bound(bill) &&
+           quote_dearest(bill) - bill->low.nano < bill_total(bill) / 200;
+}
+
 static void add_bill(struct buf *out, const struct quote *quote, const struct bill *bill,
                      const char *at_worst)
 {
@@ -98,7 +105,7 @@ static void add_bill(struct buf *out, const struct quote *quote, const struct bi
     }
     verdict_add_offer(out, bill);
     buf_printf(out, ", %s USD", amount);
-    if (*interval)
+    if (*interval && !is_narrow(bill))
         buf_printf(out, " (%s)", interval);
     if (bill->before_credit.known) {
         char before[MONEY_BYTES];
@@ -234,25 +241,37 @@ static void add_bill_ties(const struct verdict *v, bool counted, struct buf *out
         buf_printf(out, " %s the same.",
                    v->equals == 1 ? "One other costs" : short_text("%zu others cost", v->equals).s);
     if (v->nears > 0)
-        buf_printf(out, " %s may cost as little.",
+        buf_printf(out, " %s may cost as little",
                    counted ? units_count((int64_t)v->nears, "other").s : "Others");
     if (v->bounds > 0)
-        buf_printf(out, " %s (≥) may be cheaper.",
-                   counted ? units_count((int64_t)v->bounds, "lower bound").s : "Lower bounds");
+        buf_printf(out, "%s%s (≥) may be cheaper", v->nears > 0 ? "; " : " ",
+                   counted        ? units_count((int64_t)v->bounds, "lower bound").s
+                   : v->nears > 0 ? "lower bounds"
+                                  : "Lower bounds");
+    buf_adds(out, v->nears + v->bounds > 0 ? "." : "");
     if (v->doubtful > 0)
         buf_printf(out, " %s not count: %s rule is assumed, or more is owed.",
                    v->doubtful == 1 ? "One lower bill does" : "Some lower bills do",
                    v->doubtful == 1 ? "its" : "the");
 }
 
+// One that goes behind the leader because its interval reaches up to it.
+static void add_lower_estimate(const struct quote *quote, const struct verdict_quote *q,
+                               struct buf *out)
+{
+    const struct bill *lower = q->estimated[VERDICT_COST].winner.bill;
+    if (q->guess || !lower || bill_total(lower) >= bill_total(q->leader))
+        return;
+    verdict_add_bill(out, quote, " An estimate is lower, but less sure: ", lower);
+    buf_adds(out, ".");
+}
+
 // How old the prices are of which the answer is made, if none is current.
 static void add_generation(const struct quote *quote, struct buf *out)
 {
-    if (quote->prices_of && !quote->date)
-        buf_printf(out, " At prices of %.10s: 'fare prices update' gets today's.",
-                   quote->prices_of);
-    else if (quote->prices_of)
-        buf_printf(out, " At prices of %.10s.", quote->prices_of);
+    if (quote->prices_of)
+        buf_printf(out, " At prices of %.10s%s.", quote->prices_of,
+                   quote->date ? "" : "; 'fare prices update' fetches newer ones");
 }
 
 void verdict_say_bills(const struct quote *quote, struct buf *out)
@@ -265,19 +284,21 @@ void verdict_say_bills(const struct quote *quote, struct buf *out)
             say_nobody(quote, &q, out);
         return;
     }
+    const bool both = q.soonest == q.cheapest && q.cheapest && q.cheapest != q.leader;
     buf_printf(out, "Cheapest%s%s: ", q.guess ? " by estimate" : "",
                q.leader->waiting.known ? ", with your waiting" : "");
     add_bill(out, quote, q.leader, NULL);
     if (q.guess && q.cheapest)
-        verdict_add_bill(out, quote, "; with a run: ", q.cheapest);
+        verdict_add_bill(
+            out, quote,
+            both ? ". Fastest, and cheapest with a run: " : ". Cheapest with a run: ", q.cheapest);
     if (q.soonest != q.leader && q.soonest != q.cheapest &&
         q.soonest->time_s.v < q.leader->time_s.v)
         verdict_add_bill(
             out, quote,
-            q.soonest->certainty ? "; fastest by estimate: " : "; fastest: ", q.soonest);
-    else if (q.soonest == q.cheapest && q.soonest != q.leader)
-        buf_adds(out, ", the fastest too");
+            q.soonest->certainty ? ". Fastest by estimate: " : ". Fastest: ", q.soonest);
     buf_adds(out, ".");
+    add_lower_estimate(quote, &q, out);
     add_bill_ties(cost, !q.guess, out);
     add_generation(quote, out);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/out.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -117,12 +118,46 @@ static void add_word(struct out *out, const char *text, size_t len)
     calm(&out->text, from);
 }
 
+static bool is_one_of(const char *const *words, const char *word, size_t len)
+{
+    while (len > 0 && strchr(".,;:)", word[len - 1]))
+        len--;
+    for (; *words; words++)
+        if (strlen(*words) == len && memcmp(*words, word, len) == 0)
+            return true;
+    return false;
+}
+
+// The length of a word with what may not be parted from it: "±82 %", "0.039 USD", "8 min 44 s".
+static size_t whole_word(const char *text)
+{
+    static const char *const units[] = {"%",   "s",  "ms",  "µs",  "min", "h",   "d",   "USD",
+                                        "EUR", "GB", "GiB", "MiB", "TB",  "TiB", "kWh", NULL},
+                             *const longer[] = {"min", "h", "d", NULL};
+    size_t len = strcspn(text, " \n"), last = 0; // where its last part begins
+    while (text[len] == ' ' && len > 0) {
+        const char *next = text + len + 1;
+        const size_t part = strcspn(next, " \n"), unit = next[part] == ' ' ? part + 1 : part;
+        const bool number = isdigit((unsigned char)text[len - 1]) != 0;
+        const bool goes_on = last > 0 && isdigit((unsigned char)*next) &&
+                             is_one_of(longer, text + last, len - last) &&
+                             is_one_of(units, next + unit, strcspn(next + unit, " \n"));
+        if (!(number && is_one_of(units, next, part)) && !goes_on)
+            break;
+        last = len + 1;
+        len += 1 + part;
+    }
+    return len;
+}
+
 void out_wrap_here(struct out *out, int indent, const char *text)
 {
     int at = indent;
     bool first = true;
     while (*text) {
-        size_t len = strcspn(text, " \n");
+        size_t len = whole_word(text);
+        if (columns(text, len) > out->width - indent)
+            len = strcspn(text, " \n");
         if (columns(text, len) > out->width - indent) // no line is long enough for the glue
             len = strcspn(text, (const char[]){' ', '\n', OUT_GLUE, '\0'});
         int need = columns(text, len);

@@ -152,7 +152,7 @@ for arguments in (("published-2018-tweets-aws-p3-2xlarge", "--date", "2018-02-15
            all(f"Cheapest by estimate: {e['short_name']}, " in text for e in first), text)
     report(f"{arguments[0]}: the cheapest with a run", f"{'with a run' if first else 'Cheapest'}: {cheapest['short_name']}, " in text, text)
     least = min(b["time_s"] for b in bills if not bound(b) and "standing" not in b)
-    alike = [cheapest] + [b for b in bills if b["time_s"] * 0.99 <= least and f"fastest: {b['short_name']}, " in text]
+    alike = [cheapest] + [b for b in bills if b["time_s"] * 0.99 <= least and f"astest: {b['short_name']}, " in text]
     report(f"{arguments[0]}: the fastest with a run", alike[-1]["time_s"] * 0.99 <= least, text)
     lower = sum(float(b["total"]) < float(cheapest["total"]) and not bound(b) and "standing" not in b for b in bills)
     report(f"{arguments[0]}: lower figures further down are explained", ("its rule is assumed, or more is owed" in text or
