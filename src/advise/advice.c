@@ -441,10 +441,10 @@ static void deadline_without_offers(const struct quote_ask *ask, double deadline
     buf_adds(out, "Within ");
     verdict_add_time(out, deadline_s);
     if (!quote_base(ask, &time)) {
-        buf_adds(out, " nothing is known to finish: no run's time is known.");
+        buf_adds(out, " nothing can be said: no run's time is known.");
         return;
     }
-    buf_adds(out, " no offer in the book is known to finish; on ");
+    buf_adds(out, ": the time is unknown on every offer in the book; on ");
     advice_add_machine(out, ask);
     buf_adds(out, " it takes ");
     verdict_add_time(out, (double)time.total_ns / 1e9);

@@ -230,7 +230,7 @@ static void add_month(struct buf *text, const char *before, const struct best *b
     buf_adds(text, ", ");
     add_cost(text, &best->cost);
     buf_printf(text, " a month%s%s%s",
-               bill->incomplete.v ? ", without what its tariff has no price for" : "",
+               bill->incomplete.v ? ", without items that its tariff has no price for" : "",
                bill->certainty ? ", " : "", bill->certainty ? bill->certainty : "");
     if (bill->committed_months.known) {
         char owed[MONEY_BYTES];

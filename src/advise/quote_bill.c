@@ -703,10 +703,11 @@ static int say_unfinished(struct spotting *s, const struct replay_summary *sum, 
         return texts_take(&s->bill->notes, &text, err);
     }
     s->bill->spot.never_ends = some_bool(true);
-    return texts_add(&s->bill->notes,
-                     "it is taken away too often for this training ever to end there, or is never "
-                     "available: the bill leaves interruptions out, so nobody would get it",
-                     err);
+    return texts_add(
+        &s->bill->notes,
+        "it is interrupted too often for this training ever to finish there, or is never "
+        "available: the bill leaves interruptions out, and nobody would pay so little",
+        err);
 }
 
 static int expect(struct spotting *s, struct err *err)

@@ -202,7 +202,7 @@ static void say_nobody(const struct quote *quote, const struct verdict_quote *q,
     if (quote->bills.count == 0)
         buf_printf(out, "%s ", verdict_no_run);
     if (!least && !only->spot.never_ends.v) {
-        buf_printf(out, "No offer is called cheapest: of each, %s.",
+        buf_printf(out, "No offer is called cheapest: for each, %s.",
                    only->standing_why ? only->standing_why : "something is unknown");
         return;
     }

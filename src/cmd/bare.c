@@ -509,7 +509,7 @@ const struct command cmd_bare = {
     .about =
         "Without a command fare does its main job, in about a minute: it checks this machine, "
         "trains a sample of each workload that makes sense on it, projects the whole trainings, "
-        "lists their costs on rented machines they were measured on, and writes a report "
+        "compares this machine with those that can be rented, and writes a report "
         "with plots. 'fare -- COMMAND' does the same for your own training: it finds the steps "
         "in its output, stops it once its total time is known, and quotes the whole; "
         "'fare run -- COMMAND' runs it to the end.",

@@ -81,23 +81,23 @@ static void say_always_up(struct out *out, const struct schedule_record *r)
                    units_count(a->cheaper_from_tasks_with_allowances.v, "task").s);
     else
         buf_adds(&text, "never pays");
-    buf_printf(&text, " (it runs %lld", (long long)most);
+    buf_printf(&text, " (room for %lld", (long long)most);
     if (tasks > most)
-        buf_printf(&text, "; %lld need %lld", (long long)tasks,
+        buf_printf(&text, "; %lld need %lld machines", (long long)tasks,
                    (long long)((tasks + most - 1) / most));
     buf_adds(&text, ").");
     out_wrap_take(out, 0, &text);
 }
 
-// "10", "10, free 14", "never".
+// "10", "10; with free 14", "never".
 static struct short_text pays_from(const struct schedule_alternative *a)
 {
     struct maybe_int paid = a->cheaper_from_tasks, with = a->cheaper_from_tasks_with_allowances;
     struct short_text text =
         paid.known ? short_text("%lld", (long long)paid.v) : short_text("never");
     if (with.known && (!paid.known || with.v != paid.v))
-        return short_text("%s, free %lld", text.s, (long long)with.v);
-    return paid.known && !with.known ? short_text("%s, free never", text.s) : text;
+        return short_text("%s; with free %lld", text.s, (long long)with.v);
+    return paid.known && !with.known ? short_text("%s; with free never", text.s) : text;
 }
 
 static void cost_table(struct out *out, const struct schedule_record *r)
@@ -107,7 +107,7 @@ static void cost_table(struct out *out, const struct schedule_record *r)
                                            {tasks.s, TABLE_LEFT, 1, 0, ""},
                                            {"paid", TABLE_POINT},
                                            {"with free", TABLE_POINT},
-                                           {"from tasks", TABLE_LEFT}};
+                                           {"pays from", TABLE_LEFT}};
     struct table table = TABLE(columns);
     for (size_t i = 0; i < r->items.count; i++) {
         const struct schedule_item *item = &r->items.items[i];

@@ -226,7 +226,8 @@ static const struct opt list_options[] = {
     {"kind", 0, OPT_CHOICE, "KIND", offer_kinds, AT(words.kind), "Which offers",
      "only on-demand, spot or monthly offers"},
     SPOT_WORD(AT(words.spot), "Which offers"),
-    {"bare-metal", 0, OPT_FLAG, NULL, NULL, AT(bare_metal), "Which offers", "only whole machines"},
+    {"bare-metal", 0, OPT_FLAG, NULL, NULL, AT(bare_metal), "Which offers",
+     "only bare-metal machines"},
     {"max-price", 0, OPT_TEXT, "USD", NULL, AT(words.max_price), "Which offers",
      "only offers at or below this price an hour; of a spot offer: time spent at or below it"},
     {"max-age", 0, OPT_DURATION, "TIME", NULL, AT(max_age), "Which offers",
@@ -244,13 +245,13 @@ static const struct command prices_list = {
     .name = "prices list",
     .summary = "list offers, the lowest price of a GPU-hour first",
     .arguments = "[TEXT]",
-    .about =
-        "Lists machines, the lowest price of a GPU-hour first, or of a vCPU-hour for machines "
-        "without GPUs; a provider's machines whose GPU costs the same make one row. TEXT is "
-        "searched for in the names of GPUs, offers and providers; an offer's name shows that "
-        "offer, a provider's name alone what that provider is like. Without any wish it lists "
-        "what one GPU of each model costs. Prices not seen for 30 days (spot: 7) are marked †, "
-        "those over 180 days old are hidden where newer ones exist.",
+    .about = "Lists machines, the lowest price of a GPU-hour first, or of a vCPU-hour for machines "
+             "without GPUs; a provider's machines whose GPU costs the same make one row. TEXT is "
+             "searched for in the names of GPUs, offers and providers; an offer's name shows that "
+             "offer, a provider's name alone what that provider is like. Without TEXT and options "
+             "it lists the lowest price of each GPU model. Prices not seen for 30 days (spot: 7) "
+             "are marked †, "
+             "those over 180 days old are hidden where newer ones exist.",
     .options = list_options,
     .options_size = sizeof(struct prices_options),
     .defaults = &defaults,

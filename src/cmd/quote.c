@@ -128,7 +128,7 @@ static const struct cmd_example examples[] = {
     {"fare quote tweets", "published results of that workload, at today's prices"},
     {"fare quote --time 21d --gpu h100 --gpus 8", "a time that you know already, without a run"},
     {"fare quote --steps 60000 --step-time 350ms --gpu a100", "the same, from its steps"},
-    {"fare quote cnn --explain runpod/1x_H100_SECURE", "how an estimate comes about"},
+    {"fare quote cnn --explain runpod/h100", "how an estimate comes about"},
     {"fare quote cnn --gpus any --deadline 1h",
      "the cheapest number of GPUs that finishes in time"},
     {"fare quote --offer aws/p3.2xlarge --storage 100GB --egress 5GB", "one bill, line by line"},

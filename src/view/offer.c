@@ -51,8 +51,8 @@ static void add_zones(struct doc *doc, const struct spot_prices *s)
             doc_text(doc,
                      "USD an hour; 10, 50, 90 %%: at or below this price for that share of the "
                      "time. Steady: time since the last change. Longest: "
-                     "longest time at or below %s USD%s%s. Count on: the 90 %% price of all the "
-                     "time seen.",
+                     "longest time at or below %s USD%s%s. Count on: the price was at or below it "
+                     "for 90 %% of all the time seen.",
                      money_brief(s->under).s,
                      given    ? ""
                      : demand ? ", the on-demand price, seen "
