@@ -13,7 +13,6 @@
 #include "cmd/measuring.h"
 #include "cmd/prices.h"
 #include "cmd/values.h"
-#include "cmd/report.h"
 #include "cmd/run_text.h"
 #include "bill/price.h"
 #include "record/bill.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// check: a machine's record as text, for `fare check` and bare `fare` (check_text.c).
+// check: a machine's record as text, for `fare check` and bare `fare`.
 #ifndef FARE_CMD_CHECK_H
 #define FARE_CMD_CHECK_H
 

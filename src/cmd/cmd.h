@@ -94,6 +94,10 @@ void cmd_manual(struct out *out, const struct command *const *commands);
 void cmd_completion(struct out *out, const char *shell);
 void cmd_complete(struct out *out, const struct command *const *commands, int count, char **words);
 
+// Writes the whole file or none of it; to `out` if the path is "-" or null (report.c).
+int report_write(struct out *out, const char *path, const struct buf *text,
+                 struct err *err) MUST_USE;
+
 // The commands.
 extern const struct command cmd_bare, cmd_check, cmd_compare, cmd_cron, cmd_prices, cmd_quote,
     cmd_report, cmd_run, cmd_runs, cmd_serve, cmd_workloads;

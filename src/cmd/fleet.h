@@ -84,7 +84,7 @@ int fleet_text(struct out *out, const struct dispatch *dispatch, const struct pl
 // "3 waiting, 1 running, 8 done, 0 failed; 0.12 USD so far, about 0.18 USD in all".
 void fleet_totals(const struct dispatch *dispatch, const struct places *places, struct buf *out);
 
-// ---- fleet_live.c: lines, and on a terminal a table below them that is redrawn
+// ---- while they go on: lines, and on a terminal a table below them that is redrawn
 
 struct fleet_live {
     const struct places *places;

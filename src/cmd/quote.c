@@ -1,22 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 // quote: the cost of a training on every machine that it was measured on or can be estimated for.
-#include "cmd/quote.h"
-
 #include <stdio.h>
 #include <string.h>
 
+#include "advise/quote_job.h"
 #include "advise/verdict.h"
 #include "base/clock.h"
 #include "base/money.h"
 #include "base/units.h"
 #include "bill/price.h"
+#include "cmd/cmd.h"
 #include "cmd/prices.h"
 #include "cmd/table.h"
+#include "cmd/values.h"
 #include "ledger/ledger.h"
 #include "record/read.h"
 #include "record/run.h"
-#include "view/focus.h"
+#include "view/page.h"
 #include "view/quote.h"
+
+struct quote_options {
+    struct cmd_common common;
+    const char *ledger, *book, *format;
+    struct quote_words words;
+    const char *offer, *provider;
+    int64_t total_steps, total_epochs;
+    bool all, more, pinned;
+    const char *explain;
+    const char *date, *rule, *hour_of_mine, *currency;
+    int64_t max_age, commit, used_ns, boot_ns, image_ns, download_ns, setup_ns, storage, keep_ns,
+        egress, ingress;
+    int64_t runs;
+    const char *trace, *bid;
+    int64_t mtbi_ns, checkpoint_ns, every_ns;
+    struct own_options own;
+};
 
 #define PIN_BILLS  200  // the cheapest are kept; the rest is quickly computed again
 #define JSON_BILLS 2000 // longer lists are written bill by bill
@@ -466,6 +484,71 @@ static void show(struct out *out, const struct quote_job *job)
     out_doc(out, &doc);
 }
 
+// ---- spot
+// Spot machines in a quote: their options.
+
+static int quote_take_spot(const struct quote_options *o, struct availability *trace,
+                           struct spot_ask *out, struct err *err)
+{
+    if (o->mtbi_ns == 0)
+        return err_set(err, ERR_USAGE, "'--mtbi' takes a time above 0");
+    if (o->every_ns == 0)
+        return err_set(err, ERR_USAGE, "'--save-every' takes a time above 0");
+    if ((o->mtbi_ns > 0) + (o->trace != NULL) + (o->bid != NULL) > 1)
+        return err_set(err, ERR_USAGE, "'--mtbi', '--trace' and '--bid' exclude each other");
+    TRY(word_amount("--bid", o->bid, &out->hazard.bid, err));
+    if (o->bid && out->hazard.bid == 0)
+        return err_set(err, ERR_USAGE, "'--bid' takes an amount above 0");
+    if (o->trace) {
+        TRY(availability_open(o->trace, trace, err));
+        out->hazard.trace = trace;
+    }
+    out->hazard.mean_ns = o->mtbi_ns > 0 ? o->mtbi_ns : 0;
+    if (o->checkpoint_ns >= 0)
+        out->checkpoint_ns = some_int(o->checkpoint_ns);
+    if (o->every_ns > 0)
+        out->every_ns = some_int(o->every_ns);
+    if (o->words.deadline_ns >= 0)
+        out->deadline_ns = some_int(o->words.deadline_ns);
+    out->rows = o->offer != NULL;
+    return 0;
+}
+
+static bool has_spot(const struct bill *bills, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (bills[i].kind && strcmp(bills[i].kind, "spot") == 0)
+            return true;
+    return false;
+}
+
+static void quote_say_unused(const struct quote_options *o, const struct quote *quote)
+{
+    const struct {
+        const char *name;
+        bool given;
+    } spots[] = {{"mtbi", o->mtbi_ns > 0},
+                 {"trace", o->trace},
+                 {"bid", o->bid},
+                 {"checkpoint-time", o->checkpoint_ns >= 0},
+                 {"save-every", o->every_ns > 0}};
+    if (has_spot(quote->bills.items, quote->bills.count) ||
+        has_spot(quote->others.items, quote->others.count) ||
+        has_spot(quote->estimates.items, quote->estimates.count))
+        return;
+    for (size_t i = 0; i < sizeof spots / sizeof *spots; i++)
+        if (spots[i].given) {
+            char text[120];
+            snprintf(text, sizeof text,
+                     "'--%s' is for spot machines, and none is quoted: it "
+                     "changes nothing",
+                     spots[i].name);
+            out_complain(text);
+        }
+}
+
+// ---- the command
+
 static int run(const struct cmd_call *call, struct err *err)
 {
     const struct quote_options *o = call->options;
@@ -561,66 +644,3 @@ const struct command cmd_quote = {
     .examples = examples,
     .run = run,
 };
-
-// ---- spot
-// Spot machines in a quote: their options.
-
-int quote_take_spot(const struct quote_options *o, struct availability *trace, struct spot_ask *out,
-                    struct err *err)
-{
-    if (o->mtbi_ns == 0)
-        return err_set(err, ERR_USAGE, "'--mtbi' takes a time above 0");
-    if (o->every_ns == 0)
-        return err_set(err, ERR_USAGE, "'--save-every' takes a time above 0");
-    if ((o->mtbi_ns > 0) + (o->trace != NULL) + (o->bid != NULL) > 1)
-        return err_set(err, ERR_USAGE, "'--mtbi', '--trace' and '--bid' exclude each other");
-    TRY(word_amount("--bid", o->bid, &out->hazard.bid, err));
-    if (o->bid && out->hazard.bid == 0)
-        return err_set(err, ERR_USAGE, "'--bid' takes an amount above 0");
-    if (o->trace) {
-        TRY(availability_open(o->trace, trace, err));
-        out->hazard.trace = trace;
-    }
-    out->hazard.mean_ns = o->mtbi_ns > 0 ? o->mtbi_ns : 0;
-    if (o->checkpoint_ns >= 0)
-        out->checkpoint_ns = some_int(o->checkpoint_ns);
-    if (o->every_ns > 0)
-        out->every_ns = some_int(o->every_ns);
-    if (o->words.deadline_ns >= 0)
-        out->deadline_ns = some_int(o->words.deadline_ns);
-    out->rows = o->offer != NULL;
-    return 0;
-}
-
-static bool has_spot(const struct bill *bills, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (bills[i].kind && strcmp(bills[i].kind, "spot") == 0)
-            return true;
-    return false;
-}
-
-void quote_say_unused(const struct quote_options *o, const struct quote *quote)
-{
-    const struct {
-        const char *name;
-        bool given;
-    } spots[] = {{"mtbi", o->mtbi_ns > 0},
-                 {"trace", o->trace},
-                 {"bid", o->bid},
-                 {"checkpoint-time", o->checkpoint_ns >= 0},
-                 {"save-every", o->every_ns > 0}};
-    if (has_spot(quote->bills.items, quote->bills.count) ||
-        has_spot(quote->others.items, quote->others.count) ||
-        has_spot(quote->estimates.items, quote->estimates.count))
-        return;
-    for (size_t i = 0; i < sizeof spots / sizeof *spots; i++)
-        if (spots[i].given) {
-            char text[120];
-            snprintf(text, sizeof text,
-                     "'--%s' is for spot machines, and none is quoted: it "
-                     "changes nothing",
-                     spots[i].name);
-            out_complain(text);
-        }
-}

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // report: a page, a plot or tables to show to others.
-#include "cmd/report.h"
-
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>

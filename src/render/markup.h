@@ -24,4 +24,7 @@ void markup_address(struct buf *out, const char *text);
 // Appends a number with at most two decimals, for coordinates.
 void markup_number(struct buf *out, double number);
 
+// The style sheet of pages, and the rules of drawings, which an SVG by itself carries too.
+extern const char page_style[], plot_style[];
+
 #endif

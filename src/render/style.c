@@ -2,7 +2,7 @@
 // The one style sheet of pages and drawings. Colours are named here and nowhere else: PALETTE gives
 // pages their variables, PLOT gives drawings their rules, which programs without CSS variables read
 // too. Sizes of text are 12, 14, 16, 20 and 28 pixels; distances are multiples of 4.
-#include "render/style.h"
+#include "render/markup.h"
 
 // Any two colours of series differ from each other and from the paper with any kind of colour
 // blindness; text has a contrast of 4.5 or more on whatever it stands

@@ -8,7 +8,6 @@
 
 #include "render/glyphs.h"
 #include "render/markup.h"
-#include "render/style.h"
 
 static void attribute(struct buf *out, const char *name, double value)
 {

@@ -4,7 +4,7 @@
 //
 // A discount is no row: it is the difference between a row's ListCost, at list price, and its
 // BilledCost. ContractedCost includes a negotiated rate, but no discount and no commitment.
-#include "view/focus.h"
+#include "view/page.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "advise/quote_job.h"
 #include "base/clock.h"
 #include "base/csv.h"
 #include "base/money.h"

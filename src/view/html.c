@@ -6,7 +6,6 @@
 
 #include "render/markup.h"
 #include "render/scale.h"
-#include "render/style.h"
 #include "view/verdict.h"
 
 enum { OPEN_ROWS = 40 };

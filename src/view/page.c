@@ -11,7 +11,6 @@
 #include "base/money.h"
 #include "record/read.h"
 #include "view/draft.h"
-#include "view/focus.h"
 #include "view/run.h"
 #include "view/verdict.h"
 #include "version.h"

@@ -80,8 +80,13 @@ struct book_filter;
 int page_offers(struct market *market, const struct book_filter *filter, int64_t max_rate,
                 struct page *page, struct err *err) MUST_USE;
 
-// The cheapest bill of each workload, as rows of FOCUS.
+// The cheapest bill of each workload, as rows of FOCUS, the open specification for cost data.
 int page_focus(const struct page_ask *ask, struct buf *out, struct err *err) MUST_USE;
+
+// Its column names, and the rows of one quote (focus.c): of the first bill only, because readers of
+// FOCUS add up all rows.
+void focus_head(struct buf *out);
+int focus_bill(struct buf *out, const struct quote_job *job, struct err *err) MUST_USE;
 
 // "Made by fare 0.1.0 (build ...) on 2026-11-15 from ...", for the end of a document.
 void page_provenance(const struct page *page, struct buf *out);

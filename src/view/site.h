@@ -24,7 +24,7 @@ struct site_done {
     int64_t written, removed; // files
 };
 
-// Writes the site, or changes the one that is there (site_store.h). No runs are no failure; `done`
+// Writes the site, or changes the one that is there (site_job.h). No runs are no failure; `done`
 // says so, and nothing is written.
 int site_write(const struct site_ask *ask, struct site_done *done, struct err *err) MUST_USE;
 

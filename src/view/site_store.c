@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "view/site_store.h"
+#include "view/site_job.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,6 @@
 #include "book/book.h"
 #include "tables/files.h"
 #include "version.h"
-#include "view/site_job.h"
 
 #define STAGE     ".fare-new"
 #define LIST      "files" // in STAGE: the files of both sites, while it changes
