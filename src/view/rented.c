@@ -79,8 +79,10 @@ static void say_next(struct doc *doc, const struct report *report, bool any)
 }
 
 // Of one training the short answer; of several a line each: here, and on the machine that leads.
+// How many times as fast that is, a time tells that nothing else slowed down.
 static void add_lines(struct doc *doc, const struct report *report)
 {
+    bool noisy = false;
     doc_table(doc, "Machines to rent");
     for (size_t i = 0; i < report->quotes.count; i++) {
         const struct quote *q = &report->quotes.items[i];
@@ -91,6 +93,7 @@ static void add_lines(struct doc *doc, const struct report *report)
         if (!run || !bill_time_of(run, &here))
             continue;
         const double here_s = (double)here.total_ns / 1e9;
+        noisy |= run->taints.count > 0;
         doc_row(doc, DOC_NORMAL);
         doc_cell(doc, COLUMN("training"), cell_text(q->workload));
         doc_cell(doc, COLUMN("here"), cell_number(CELL_TIME, some_real(here_s)));
@@ -101,11 +104,16 @@ static void add_lines(struct doc *doc, const struct report *report)
         doc_cell(doc, COLUMN("time"), b ? view_time(doc, b) : (struct cell){.kind = CELL_TIME});
         doc_cell(doc, COLUMN("times as fast", .brief = "faster"),
                  (struct cell){.kind = CELL_NUMBER,
-                               .value = b && b->time_s.v > 0 && !bill_time_is_bound(b)
+                               .value = b && b->time_s.v > 0 && !bill_time_is_bound(b) &&
+                                                run->taints.count == 0
                                             ? some_real(here_s / b->time_s.v)
                                             : (struct maybe_real){0}});
         doc_cell(doc, COLUMN("USD"), b ? view_price(doc, b) : (struct cell){.kind = CELL_AMOUNT});
     }
+    if (noisy)
+        doc_say(doc, DOC_ASIDE,
+                "Where a sample was noisy, its time here is not compared with that of a rented "
+                "machine: measure again while nothing else runs.");
 }
 
 void view_rented(struct doc *doc, const struct report *report, struct market *market,
