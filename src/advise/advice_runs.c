@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "advise/advice_parts.h"
-#include "advise/standing.h"
+#include "advise/verdict.h"
 #include "base/clock.h"
 #include "base/money.h"
 #include "base/units.h"

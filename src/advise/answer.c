@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "advise/standing.h"
+#include "advise/verdict.h"
 #include "bill/bill.h"
 
 static bool same_text(const char *a, const char *b)

@@ -322,18 +322,14 @@ static void judge_one(struct maker *m, const struct run *run, const char *name)
             run->problem ? run->problem : "");
     else if (run_stopped(run))
         say(m, COMPARABLE_NOTED, "%s was stopped early", name);
-    bool told = false; // that a GPU was throttled
-    for (size_t i = 0; i < run->taints.count; i++) {
+    for (size_t i = 0; i < run->taints.count; i++)
         say(m, COMPARABLE_NOISY, "%s is noisy: %s", name, run->taints.items[i]);
-        told |= strncmp(run->taints.items[i], "GPU ", 4) == 0 &&
-                strstr(run->taints.items[i], " was throttled by ");
-    }
     const struct run_use *use = &run->use;
     // Less than a hundredth of the time does not show in the figures.
     if (use->throttled_ns.known && run->phases.wall_ns.known &&
         use->throttled_ns.v > run->phases.wall_ns.v / 100)
         say(m, COMPARABLE_NOTED, "%s was held back by its CPU quota", name);
-    for (size_t i = 0; i < use->gpu_list.count && !told; i++) {
+    for (size_t i = 0; i < use->gpu_list.count && !run_throttled(run); i++) {
         const struct run_gpu *gpu = &use->gpu_list.items[i];
         if (gpu->throttling.count > 0) {
             say(m, COMPARABLE_NOTED, "a GPU of %s was throttled: %s", name,

@@ -6,7 +6,7 @@
 
 #include "advise/compare_parts.h"
 #include "advise/estimates.h"
-#include "bill/price.h"
+#include "bill/market.h"
 
 struct target {
     const char *name;

@@ -5,7 +5,6 @@
 #define FARE_ADVISE_COMPARE_ESTIMATES_H
 
 #include "bill/market.h"
-#include "bill/price.h"
 #include "record/compare.h"
 #include "record/run.h"
 

@@ -18,7 +18,6 @@
 
 #include "advise/quote.h"
 #include "ledger/ledger.h"
-#include "ledger/published.h"
 #include "train/workload/workload.h"
 
 struct evidence_ask {

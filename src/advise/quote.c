@@ -10,7 +10,6 @@
 #include "advise/estimates.h"
 #include "advise/evidence.h"
 #include "advise/quote_parts.h"
-#include "advise/standing.h"
 #include "advise/verdict.h"
 #include "book/listing.h"
 

@@ -15,9 +15,9 @@
 #include "advise/spot/policy.h"
 #include "base/clock.h"
 #include "base/units.h"
-#include "bill/price.h"
+#include "bill/market.h"
 #include "book/listing.h"
-#include "tables/support.h"
+#include "tables/extras.h"
 
 static const char *machine_words(const struct run_machine *m)
 {

@@ -7,6 +7,7 @@
 #define FARE_ADVISE_VERDICT_H
 
 #include "advise/quote.h"
+#include "record/bill.h"
 #include "record/compare.h"
 
 enum verdict_measure { VERDICT_COST, VERDICT_TIME, VERDICT_MEASURES };
@@ -131,5 +132,24 @@ struct verdict_limit verdict_of_deadline(const struct quote *quote, double deadl
 struct verdict_limit verdict_of_budget(const struct quote *quote, int64_t nano_usd);
 struct verdict_limit verdict_of_rows_in_time(const struct compare_row *rows, size_t count,
                                              double deadline_s);
+
+// ==== who may lead ====
+// standing: whether a row may be called cheapest, fastest or best; if not, what it is and why.
+//
+// The one rule of that. A row may lead if its machine can run the program, it can be ordered, its
+// price is current (book/listing.h), and its expected bill is known. The fifth condition compares
+// rows, and is the verdict's: nothing whose interval reaches below the leader is surer (verdict.h).
+
+enum standing {
+    STANDING_LEADS,
+    STANDING_TRIAL,  // worth a minute's trial: something about it is unknown
+    STANDING_OLD,    // its price is older than others'
+    STANDING_HIDDEN, // not shown unless everything is
+};
+enum standing standing_of(const struct bill *bill);
+
+// Sets `standing` and `standing_why` of all bills of a quote, and its `prices_of`, the date of the
+// newest prices if none is current.
+int standing_judge(struct quote *quote, struct err *err) MUST_USE;
 
 #endif

@@ -445,34 +445,46 @@ static bool mapped_file(char *line, uintptr_t address, char **path)
     return *path != NULL;
 }
 
-int fs_program_dir(struct buf *out, struct err *err)
+// Appends it as /proc/self/maps has it now.
+static int find_program_dir(struct buf *out, struct err *err)
 {
     // Not /proc/self/exe: in the bundle that is the loader, and it may be the host's.
     SCOPED(buf_release) struct buf maps = {0};
-    int rc = fs_read("/proc/self/maps", 16 << 20, &maps, err);
-    if (rc == 0)
-        rc = buf_check(&maps, err);
-    if (rc != 0)
-        goto out;
+    TRY(fs_read("/proc/self/maps", 16 << 20, &maps, err));
+    TRY(buf_check(&maps, err));
     char *path = NULL;
     for (char *line = maps.data, *end; !path && line && *line; line = end) {
         end = strchr(line, '\n');
         if (end)
             *end++ = '\0';
-        mapped_file(line, (uintptr_t)fs_program_dir, &path);
+        mapped_file(line, (uintptr_t)find_program_dir, &path);
     }
-    if (!path) {
-        rc = err_set(err, ERR_IO, "this program's own file is not in /proc/self/maps");
-        goto out;
-    }
+    if (!path)
+        return err_set(err, ERR_IO, "this program's own file is not in /proc/self/maps");
     // A file that was replaced meanwhile is called "NAME (deleted)"; only the name goes.
     *strrchr(path, '/') = '\0';
     buf_adds(out, path);
-    rc = buf_check(out, err);
-out:
-    if (rc != 0)
+    return buf_check(out, err);
+}
+
+int fs_program_dir(struct buf *out, struct err *err)
+{
+    static _Atomic(char *) known; // a program stays where it is: the first to look keeps it
+    const char *path = atomic_load(&known);
+    if (path) {
+        buf_adds(out, path);
+        return buf_check(out, err);
+    }
+    size_t before = out->len;
+    int rc = find_program_dir(out, err);
+    if (rc != 0) {
         err_context(err, "cannot tell where this program lies");
-    return rc;
+        return rc;
+    }
+    char *kept = strdup(buf_str(out) + before), *nobody = NULL;
+    if (kept && !atomic_compare_exchange_strong(&known, &nobody, kept))
+        free(kept);
+    return 0;
 }
 
 // ==== folders ====

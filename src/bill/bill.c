@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/money.h"
 #include "base/units.h"
-#include "bill/price.h"
+#include "bill/market.h"
 #include "book/listing.h"
 
 #define DAY_S             INT64_C(86400)

@@ -4,7 +4,7 @@
 #define FARE_BILL_BILL_H
 
 #include "base/money.h"
-#include "bill/price.h"
+#include "bill/market.h"
 #include "record/bill.h"
 #include "record/run.h"
 

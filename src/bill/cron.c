@@ -10,7 +10,7 @@
 #include "base/money.h"
 #include "base/units.h"
 #include "bill/bill.h"
-#include "bill/price.h"
+#include "bill/market.h"
 #include "bill/schedule.h"
 #include "book/listing.h"
 

@@ -7,7 +7,7 @@
 #ifndef FARE_BILL_RUN_PRICE_H
 #define FARE_BILL_RUN_PRICE_H
 
-#include "bill/price.h"
+#include "bill/market.h"
 #include "record/run.h"
 
 struct run_price {

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "bill/crontab.h"
-#include "bill/price.h"
+#include "bill/market.h"
 #include "tables/extras.h"
 
 struct schedule {

@@ -10,7 +10,6 @@
 #include "base/money.h"
 #include "base/utf8.h"
 #include "book/book.h"
-#include "tables/columns.h"
 #include "tables/currency.h"
 #include "tables/files.h"
 #include "record/field.h"

@@ -12,7 +12,6 @@
 #include "base/csv.h"
 #include "base/err.h"
 #include "record/field.h"
-#include "tables/columns.h"
 #include "tables/files.h"
 #include "book/format.h"
 #include "book/stock.h"

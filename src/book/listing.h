@@ -16,7 +16,7 @@
 #define LISTING_STALE_DAYS 730 // prices not seen for this long are not listed
 
 // A price is current for some days. Where none is, prices that old count from the newest on: they
-// are of one generation. Only those may be called cheapest (advise/standing.h); older ones are
+// are of one generation. Only those may be called cheapest (advise/verdict.h); older ones are
 // hidden after a while where newer ones exist.
 #define PRICE_CURRENT_DAYS 30
 #define PRICE_HIDDEN_DAYS  180

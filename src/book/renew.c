@@ -23,7 +23,6 @@
 #include "base/tree.h"
 #include "book/book.h"
 #include "record/field.h"
-#include "tables/columns.h"
 #include "tables/files.h"
 
 enum {

@@ -14,7 +14,7 @@
 #include "cmd/prices.h"
 #include "cmd/values.h"
 #include "cmd/run_text.h"
-#include "bill/price.h"
+#include "bill/market.h"
 #include "record/bill.h"
 #include "record/compare.h"
 #include "record/dispatch.h"

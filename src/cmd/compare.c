@@ -9,9 +9,9 @@
 #include "advise/selector.h"
 #include "cmd/runs.h"
 #include "cmd/values.h"
-#include "ledger/published.h"
+#include "ledger/ledger.h"
 #include "ledger/row.h"
-#include "bill/price.h"
+#include "bill/market.h"
 #include "view/compare.h"
 
 struct compare_cmd_options {
@@ -171,7 +171,7 @@ static int add_all(const struct cmd_call *call, struct ledger *ledger, const str
         return published_set(NULL, o->published, add, comparing, err);
     int rc = 0;
     for (size_t i = 0; i < words->count && rc == 0; i++) {
-        bool published = strncmp(words->items[i], "published-", 10) == 0;
+        bool published = run_shipped_name(words->items[i]);
         if ((words->all || published) && words->texts[i].len > 0)
             rc = add(comparing, words->items[i], buf_str(&words->texts[i]), err);
     }

@@ -15,7 +15,7 @@
 #include "bill/market.h"
 #include "cmd/fleet.h"
 #include "cmd/runs.h"
-#include "cmd/table.h"
+#include "cmd/out.h"
 #include "fleet/dispatch.h"
 #include "record/read.h"
 #include "view/compare.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/out.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
@@ -13,6 +14,7 @@
 #include "base/fs.h"
 #include "base/units.h"
 #include "base/utf8.h"
+#include "render/doc.h"
 
 enum {
     LABEL_COLUMNS = 10,
@@ -360,4 +362,447 @@ void out_complain(const char *lines)
         complain(lines, len);
         lines += len + (lines[len] == '\n');
     }
+}
+
+// ==== documents ====
+// A document on a terminal. Intervals, and what else a page has room for in a cell, stand below the
+// row.
+
+static void join(struct buf *line, const char *text, const char *what)
+{
+    buf_printf(line, "%s%s%s%s", line->len > 0 ? "; " : "", text, *what ? " " : "", what);
+}
+
+// Columns are narrow: "99.08%".
+static void tighten(struct buf *words)
+{
+    if (words->len > 2 && strcmp(words->data + words->len - 2, " %") == 0) {
+        words->len -= 2;
+        buf_addc(words, '%');
+    }
+}
+
+static void add_below(struct buf *below, const struct doc_column *column, const struct cell *cell)
+{
+    struct buf words = {0};
+    if (column->interval) // it has its own column
+        return;
+    if (cell->sub && cell->kind != CELL_DATE && cell->kind != CELL_OFFER)
+        join(below, cell->sub, "");
+    bool interval = cell_interval(cell, &words);
+    tighten(&words);
+    if (interval && cell->verdict)
+        buf_printf(below, "%s%s (%s)", below->len > 0 ? "; " : "", cell->verdict, buf_str(&words));
+    else if (interval && column->what)
+        join(below, buf_str(&words), column->what);
+    buf_drop(below, &words);
+}
+
+static bool is_drawn(const struct doc_column *column)
+{
+    return !cell_drawn(column->kind) || column->least > 0;
+}
+
+// In halves of a column, so that small values still show.
+static void add_bar(const struct out *out, const struct doc_column *column, double value,
+                    struct buf *text)
+{
+    int halves = column->most > 0 ? (int)(value / column->most * column->least * 2 + 0.5) : 0;
+    for (; halves > 1; halves -= 2)
+        buf_adds(text, out->unicode ? "█" : "#");
+    if (halves > 0)
+        buf_adds(text, out->unicode ? "▌" : ":");
+}
+
+// One text for each column of the terminal's table: an amount in another currency has its own.
+static void add_row(const struct out *out, struct table *table, const struct doc_table *t,
+                    size_t number)
+{
+    static const enum out_style styles[] = {[DOC_NORMAL] = OUT_PLAIN,
+                                            [DOC_TOTAL] = OUT_BOLD,
+                                            [DOC_PALE] = OUT_DIM,
+                                            [DOC_BAD] = OUT_RED,
+                                            [DOC_WARN] = OUT_YELLOW};
+    const struct doc_row *row = &t->rows[number];
+    struct buf texts[TABLE_COLUMNS] = {0}, below = {0}, marks = {0};
+    const char *cells[TABLE_COLUMNS];
+    size_t n = 0;
+    for (size_t c = 0; c < t->column_count; c++) {
+        const struct cell *cell = &t->cells[number * t->column_count + c];
+        if (!is_drawn(&t->columns[c]))
+            continue;
+        if (cell->kind == CELL_BAR) {
+            add_bar(out, &t->columns[c], cell->value.v, &texts[n++]);
+            continue;
+        }
+        cell_words(cell, &texts[n]);
+        tighten(&texts[n++]);
+        for (size_t i = 0; i < CELL_CHIPS && cell->chips[i].text; i++)
+            buf_printf(&texts[n - 1], "%s%s", texts[n - 1].len ? ", " : "", cell->chips[i].text);
+        if (t->columns[c].interval && !cell_interval(cell, &texts[n]) && cell->sub)
+            buf_adds(&texts[n], cell->sub);
+        n += t->columns[c].interval != NULL;
+        if (t->columns[c].currency)
+            cell_local(cell, &texts[n++]);
+        add_below(&below, &t->columns[c], cell);
+    }
+    doc_marks(t, row, &marks);
+    if (t->note_count > 0)
+        buf_printf(&texts[n++], marks.len > 0 ? "[%s]" : "%s", buf_str(&marks));
+    if (row->below)
+        join(&below, row->below, "");
+    for (size_t i = 0; i < n; i++)
+        cells[i] = buf_str(&texts[i]);
+    table_row(table, styles[row->style], cells, buf_str(&below));
+    for (size_t i = 0; i < n; i++)
+        buf_drop(&table->rows, &texts[i]);
+    buf_drop(&table->rows, &below);
+    buf_drop(&table->rows, &marks);
+}
+
+static void put_table(struct out *out, const struct doc_table *t)
+{
+    struct table_column columns[TABLE_COLUMNS] = {0};
+    struct table table = {.columns = columns};
+    for (size_t c = 0; c < t->column_count; c++) {
+        const struct doc_column *from = &t->columns[c];
+        bool bar = from->kind == CELL_BAR;
+        bool text = from->kind == CELL_TEXT || from->kind == CELL_OFFER || bar;
+        if (!is_drawn(from))
+            continue;
+        assert(table.count + 4 <= TABLE_COLUMNS);
+        columns[table.count++] = (struct table_column){from->brief ? from->brief : from->head,
+                                                       text                        ? TABLE_LEFT
+                                                       : from->kind == CELL_AMOUNT ? TABLE_POINT
+                                                                                   : TABLE_RIGHT,
+                                                       from->priority,
+                                                       bar ? 0 : from->least,
+                                                       from->what,
+                                                       from->kind == CELL_OFFER};
+        if (from->interval)
+            columns[table.count++] =
+                (struct table_column){from->interval, TABLE_LEFT, from->priority + 4};
+        if (from->currency)
+            columns[table.count++] = (struct table_column){from->currency, TABLE_POINT};
+    }
+    if (t->note_count > 0)
+        columns[table.count++] = (struct table_column){"", TABLE_LEFT};
+    for (size_t r = 0; r < t->row_count; r++)
+        add_row(out, &table, t, r);
+    table_print(&table, out);
+    for (size_t i = 0; i < t->note_count; i++) {
+        struct buf text = {0};
+        buf_printf(&text, "%s%s", t->notes[i].text, t->notes[i].hint ? t->notes[i].hint : "");
+        out_printf(out, "[%zu] ", i + 1);
+        out_wrap_here(out, 4, buf_str(&text));
+        buf_drop(&out->text, &text);
+    }
+}
+
+// Whether an empty line stands between them.
+static bool is_apart(const struct doc_block *last, const struct doc_block *next)
+{
+    const bool text = next->kind == DOC_SENTENCE, table = next->kind == DOC_TABLE;
+    if (next->kind == DOC_HEADING || next->kind == DOC_FOLD)
+        return true;
+    if (last->kind == DOC_SENTENCE) // the answer, and the rest
+        return last->role == DOC_VERDICT && (table || (text && next->role != DOC_VERDICT));
+    const bool fact = next->kind == DOC_FACT && last->kind == DOC_TABLE;
+    return last->kind == DOC_ITEM ? text || table : last->kind == DOC_TABLE && (text || fact);
+}
+
+void out_doc(struct out *out, const struct doc *doc)
+{
+    const struct doc_block *last = NULL;
+    out->text.failed |= doc->failed;
+    for (size_t i = 0; i < doc->count && !out->text.failed; i++) {
+        const struct doc_block *block = &doc->blocks[i];
+        if (block->kind == DOC_UNFOLD || (block->table && block->table->row_count == 0) ||
+            (block->kind == DOC_SENTENCE && block->role == DOC_DRAWN))
+            continue;
+        bool heading = block->kind == DOC_HEADING || block->kind == DOC_FOLD;
+        if (last && is_apart(last, block))
+            out_printf(out, "\n");
+        if (heading && out_columns(block->text) <= out->width)
+            out_styled(out, OUT_BOLD, "%s\n", block->text);
+        else if (heading)
+            out_wrap(out, 0, block->text);
+        else if (block->kind == DOC_SENTENCE)
+            out_wrap(out, 0, block->text);
+        else if (block->kind == DOC_ITEM)
+            out_bullet(out, block->text);
+        else if (block->kind == DOC_FIGURE)
+            out_row(out, block->text, "%s%s%s", block->more ? block->more : "unknown",
+                    block->sub ? ", " : "", block->sub ? block->sub : "");
+        else if (block->kind == DOC_FACT)
+            out_fact(out, block->text, block->more);
+        else if (block->kind == DOC_TABLE)
+            put_table(out, block->table);
+        last = block;
+    }
+}
+
+// ==== tables ====
+
+enum { BROKEN = 2, NAME_LEAST = 10 }; // columns before a row with its names above it
+
+struct layout {
+    const struct table *table;
+    struct out *out;
+    int widths[TABLE_COLUMNS]; // 0: left out
+    int leads[TABLE_COLUMNS];  // TABLE_POINT: columns up to the point
+    bool known[TABLE_COLUMNS];
+    size_t names; // the first columns, never cut
+    size_t last;  // shown
+};
+
+void table_row(struct table *t, enum out_style style, const char *const *cells, const char *below)
+{
+    buf_addc(&t->rows, (char)('0' + style));
+    for (size_t c = 0; c < t->count; c++)
+        buf_add(&t->rows, cells[c], strlen(cells[c]) + 1);
+    buf_add(&t->rows, below ? below : "", below ? strlen(below) + 1 : 1);
+}
+
+// The cells of the row at `row` and the text below it; returns the next row.
+static const char *read_row(const struct table *t, const char *row, const char **cells,
+                            const char **below)
+{
+    const char *p = row + 1;
+    for (size_t c = 0; c < t->count; c++, p += strlen(p) + 1)
+        cells[c] = p;
+    *below = p;
+    return p + strlen(p) + 1;
+}
+
+// Columns of a number before its point; 0: it is no number.
+static int lead_of(const char *text)
+{
+    size_t sign = strspn(text, "~<>$+-"), digits = strspn(text + sign, "0123456789");
+    return digits > 0 ? (int)(sign + digits) : 0;
+}
+
+static int larger(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+static void measure(struct layout *l)
+{
+    const struct table *t = l->table;
+    int tails[TABLE_COLUMNS] = {0};
+    const char *cells[TABLE_COLUMNS], *below;
+    const char *end = buf_str(&t->rows) + t->rows.len;
+    for (const char *row = buf_str(&t->rows); row < end;) {
+        row = read_row(t, row, cells, &below);
+        for (size_t c = 0; c < t->count; c++) {
+            int width = out_columns(cells[c]), lead = lead_of(cells[c]);
+            l->known[c] |= width > 0 && strcmp(cells[c], "-") != 0;
+            l->widths[c] = larger(l->widths[c], width);
+            l->leads[c] = larger(l->leads[c], lead);
+            tails[c] = larger(tails[c], lead > 0 ? width - lead : 0);
+        }
+    }
+    for (size_t c = 0; c < t->count; c++) {
+        const char *head = t->columns[c].head;
+        if (t->columns[c].align == TABLE_POINT)
+            l->widths[c] = larger(l->widths[c], l->leads[c] + tails[c]);
+        l->widths[c] = larger(l->widths[c], head ? out_columns(head) : 0);
+        l->leads[c] = l->widths[c] - tails[c];
+        l->known[c] |= c == 0;
+        if (!l->known[c])
+            l->widths[c] = 0;
+    }
+}
+
+static int least_of(const struct layout *l, size_t c)
+{
+    int least = l->table->columns[c].least;
+    return least > 0 && least < l->widths[c] ? least : l->widths[c];
+}
+
+static int total(const struct layout *l, bool least)
+{
+    int sum = l->table->indent - 1;
+    for (size_t c = 0; c < l->table->count; c++)
+        if (l->widths[c] > 0)
+            sum += 1 + (least ? least_of(l, c) : l->widths[c]);
+    return sum;
+}
+
+static void leave_out(struct layout *l)
+{
+    const struct table *t = l->table;
+    while (total(l, true) > l->out->width) {
+        size_t next = t->count;
+        for (size_t c = 0; c < t->count; c++)
+            if (l->widths[c] > 0 && t->columns[c].priority > 0 &&
+                (next == t->count || t->columns[c].priority > t->columns[next].priority))
+                next = c;
+        if (next == t->count)
+            return;
+        l->widths[next] = 0;
+    }
+}
+
+// Makes room by names above their rows: the last name, or all.
+static void break_rows(struct layout *l, int over)
+{
+    int left = l->widths[l->names - 1] - over;
+    if (left >= NAME_LEAST) {
+        l->widths[l->names - 1] = left;
+        return;
+    }
+    memset(l->widths, 0, l->names * sizeof *l->widths);
+    l->widths[0] = BROKEN;
+}
+
+// Shortens the widest columns first, the names last.
+static void shorten(struct layout *l)
+{
+    int least[TABLE_COLUMNS];
+    for (size_t c = 0; c < l->table->count; c++)
+        least[c] = least_of(l, c);
+    int over;
+    while ((over = total(l, false) - l->out->width) > 0) {
+        size_t widest = l->table->count;
+        for (size_t c = 0; c < l->table->count; c++)
+            if (l->widths[c] > least[c] &&
+                (widest == l->table->count || l->widths[c] > l->widths[widest]))
+                widest = c;
+        if (widest == l->table->count) {
+            break_rows(l, over);
+            return;
+        }
+        l->widths[widest]--;
+    }
+}
+
+static void put_cell(struct buf *line, int width, const char *text, int pad)
+{
+    int count = out_columns(text);
+    if (count > width) {
+        const char *p = text;
+        for (int i = 0; i < width - 1; i++)
+            for (p++; ((unsigned char)*p & 0xC0) == 0x80; p++)
+                ;
+        buf_add(line, text, (size_t)(p - text));
+        buf_adds(line, "…");
+    } else {
+        buf_fill(line, ' ', (size_t)pad);
+        buf_adds(line, text);
+        buf_fill(line, ' ', (size_t)(width - count - pad));
+    }
+}
+
+static int pad_of(const struct layout *l, size_t c, const char *text)
+{
+    int slack = l->widths[c] - out_columns(text), pad = 0, lead = lead_of(text);
+    if (l->table->columns[c].align == TABLE_RIGHT)
+        pad = slack;
+    else if (l->table->columns[c].align == TABLE_POINT) // other texts end above the cents
+        pad = l->leads[c] - (lead > 0 ? lead : out_columns(text) - 3);
+    return larger(pad < slack ? pad : slack, 0);
+}
+
+static void add_line_below(struct buf *below, const char *text, const char *what)
+{
+    buf_printf(below, "%s%s%s%s", below->len > 0 ? "; " : "", text, *what ? " " : "", what);
+}
+
+// The names, if one is too long, on lines of their own.
+static bool put_names(const struct layout *l, const char *const *cells, struct buf *line)
+{
+    bool apart = false;
+    int at = l->table->indent;
+    for (size_t c = 0; c < l->names; c++)
+        apart |= out_columns(cells[c]) > l->widths[c];
+    for (size_t c = 0; apart && c < l->names; c++) {
+        int width = out_columns(cells[c]);
+        if (c > 0 && at + width > l->out->width) {
+            buf_trim(line);
+            buf_addc(line, '\n');
+            buf_fill(line, ' ', (size_t)l->table->indent);
+            at = l->table->indent;
+        }
+        buf_adds(line, cells[c]);
+        buf_fill(line, ' ', (size_t)larger(l->widths[c] - width, 0) + 1);
+        at += larger(l->widths[c], width) + 1;
+    }
+    if (apart) {
+        buf_trim(line);
+        buf_addc(line, '\n');
+        buf_fill(line, ' ', (size_t)l->table->indent);
+    }
+    return apart;
+}
+
+static void put_row(const struct layout *l, enum out_style style, const char *const *cells,
+                    const char *text, bool head)
+{
+    const struct table *t = l->table;
+    SCOPED(buf_release) struct buf line = {0}, below = {0};
+    const char *wrapped = NULL;
+    int at = t->indent;
+    buf_fill(&line, ' ', (size_t)t->indent);
+    bool apart = put_names(l, cells, &line);
+    for (size_t c = 0; c < t->count; c++) {
+        const char *cell = c < l->names && apart ? "" : cells[c];
+        if (l->widths[c] == 0) {
+            if (l->known[c] && t->columns[c].below && *cell && strcmp(cell, "-") != 0 && !head)
+                add_line_below(&below, cell, t->columns[c].below);
+            continue;
+        }
+        if (c == l->last && t->columns[c].align == TABLE_LEFT && out_columns(cell) > l->widths[c])
+            wrapped = cell;
+        else
+            put_cell(&line, l->widths[c], cell, pad_of(l, c, cell));
+        at += c == l->last ? 0 : l->widths[c] + 1;
+        if (c != l->last)
+            buf_addc(&line, ' ');
+    }
+    if (!wrapped)
+        buf_trim(&line);
+    out_styled(l->out, style, "%s", buf_str(&line));
+    if (wrapped)
+        out_wrap_here(l->out, at, wrapped);
+    else
+        out_printf(l->out, "\n");
+    if (*text)
+        add_line_below(&below, text, "");
+    if (below.len > 0)
+        out_wrap(l->out, t->indent + 2, buf_str(&below));
+    l->out->text.failed |= line.failed || below.failed;
+}
+
+void table_print(struct table *t, struct out *out)
+{
+    assert(t->count > 0 && t->count <= TABLE_COLUMNS);
+    struct layout l = {.table = t, .out = out};
+    const char *cells[TABLE_COLUMNS], *below;
+    bool heads = false;
+    if (t->rows.failed) { // the last row may not be whole
+        out->text.failed = true;
+        buf_release(&t->rows);
+        return;
+    }
+    for (l.names = 1; l.names < t->count && t->columns[l.names].name;)
+        l.names++;
+    measure(&l);
+    leave_out(&l);
+    shorten(&l);
+    for (size_t c = 0; c < t->count; c++) {
+        l.last = l.widths[c] > 0 ? c : l.last;
+        cells[c] = t->columns[c].head ? t->columns[c].head : "";
+        heads |= t->columns[c].head != NULL;
+    }
+    if (heads)
+        put_row(&l, OUT_BOLD, cells, "", true);
+    const char *end = buf_str(&t->rows) + t->rows.len;
+    for (const char *row = buf_str(&t->rows); row < end;) {
+        enum out_style style = (enum out_style)(*row - '0');
+        row = read_row(t, row, cells, &below);
+        put_row(&l, style, cells, below, false);
+    }
+    buf_release(&t->rows);
 }

@@ -5,7 +5,7 @@
 
 #include "advise/quote_job.h"
 #include "cmd/cmd.h"
-#include "bill/price.h"
+#include "bill/market.h"
 #include "book/listing.h"
 
 // The options of all subcommands; each has a table with those it takes.

@@ -5,7 +5,7 @@
 
 #include "base/units.h"
 #include "cmd/prices.h"
-#include "cmd/table.h"
+#include "cmd/out.h"
 #include "tables/reached.h"
 #include "record/device.h"
 

@@ -8,10 +8,10 @@
 #include "base/clock.h"
 #include "base/money.h"
 #include "base/units.h"
-#include "bill/price.h"
+#include "bill/market.h"
 #include "cmd/cmd.h"
 #include "cmd/prices.h"
-#include "cmd/table.h"
+#include "cmd/out.h"
 #include "cmd/values.h"
 #include "ledger/ledger.h"
 #include "record/read.h"
@@ -296,7 +296,7 @@ static void pin(const struct quote_job *job, const struct quote_options *o, stru
     SCOPED(buf_release) struct buf line = {0}, key = {0};
     char made[CLOCK_ISO_BYTES];
     const char *id = job->quote.run;
-    if (!job->asked || !id || strncmp(id, "published-", 10) == 0)
+    if (!job->asked || !id || run_shipped_name(id))
         return;
     struct quote pinned = job->quote; // shares its texts
     if (pinned.bills.count == 0)

@@ -10,7 +10,7 @@
 #include "base/units.h"
 #include "cmd/cmd.h"
 #include "cmd/values.h"
-#include "bill/price.h"
+#include "bill/market.h"
 #include "view/compare.h"
 #include "view/gpu.h"
 #include "view/html.h"

@@ -15,7 +15,7 @@
 #include "cmd/run_text.h"
 #include "cmd/values.h"
 #include "bill/bill.h"
-#include "bill/price.h"
+#include "bill/market.h"
 #include "measure/after.h"
 #include "measure/ranks.h"
 #include "train/workload/workload.h"

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/units.h"
-#include "cmd/table.h"
+#include "cmd/out.h"
 #include "view/run_words.h"
 
 // ---- the table

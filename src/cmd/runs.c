@@ -6,7 +6,7 @@
 
 #include "advise/comparable.h"
 #include "base/tree.h"
-#include "ledger/published.h"
+#include "ledger/ledger.h"
 #include "ledger/spend.h"
 #include "record/read.h"
 #include "advise/spend/spend.h"
@@ -32,10 +32,9 @@ static const struct cmd_variable variables[] = {
     {NULL, NULL},
 };
 
-void runs_which(const struct runs_options *o, struct runs_which *which)
+struct ledger_filter runs_which(const struct runs_options *o)
 {
-    int64_t age_ns;
-    which->filter = (struct ledger_filter){
+    struct ledger_filter filter = {
         .name = o->name,
         .workload = o->workload,
         .framework = o->framework,
@@ -49,14 +48,9 @@ void runs_which(const struct runs_options *o, struct runs_which *which)
         .label_count = o->label.count,
         .limit = o->last,
     };
-    for (size_t i = 0; o->sort && ledger_sorts[i]; i++)
-        if (strcmp(ledger_sorts[i], o->sort) == 0)
-            which->filter.sort = (enum ledger_sort)i;
-    // A bare number is neither a date nor an age.
-    if (o->since && !text_int(o->since, &age_ns) && clock_parse_duration(o->since, &age_ns)) {
-        clock_iso(clock_date_s() - age_ns / NS_PER_S, which->since);
-        which->filter.since = which->since;
-    }
+    if (o->sort)
+        ledger_sort_parse(o->sort, &filter.sort); // the option table has its words
+    return filter;
 }
 
 static int join(struct ledger *ledger, bool writes, struct err *err)
@@ -86,7 +80,7 @@ int runs_open(struct desk *desk, bool writes, struct ledger **ledger, struct err
 
 int runs_find(struct ledger *ledger, const char *word, struct buf *text, struct err *err)
 {
-    TRY(published_has_name(word) ? 0 : runs_connect(ledger, err));
+    TRY(run_shipped_name(word) ? 0 : runs_connect(ledger, err));
     TRY(published_or_ledger(NULL, ledger, word, text, err));
     return runs_check(word, buf_str(text), err);
 }
@@ -173,15 +167,14 @@ static void say_empty(struct out *out, struct ledger *ledger, bool filtered)
 static int print_list(const struct cmd_call *call, struct ledger *ledger, struct err *err)
 {
     const struct runs_options *o = call->options;
-    struct runs_which which;
-    runs_which(o, &which);
-    struct ledger_filter filter = which.filter;
+    const struct ledger_filter all = runs_which(o);
+    struct ledger_filter filter = all;
     if (filter.limit == 0 && !o->all)
         filter.limit = LAST;
     if (o->by)
-        return runs_spending(call, ledger, &which.filter, err);
+        return runs_spending(call, ledger, &all, err);
     if (o->estimates)
-        return runs_estimates(call, ledger, &which.filter, err);
+        return runs_estimates(call, ledger, &all, err);
     if (o->common.json)
         return json_list(call, ledger, &filter, err);
     // One more than is shown, to know whether there are more.
@@ -264,8 +257,9 @@ static int find_past(struct ledger *ledger, struct market *market, const char *t
                      const struct run *run, struct past_estimate *past, struct err *err)
 {
     struct err why = {0};
-    bool shipped = run->id && strncmp(run->id, "published-", 10) == 0;
-    int rc = run->id && !shipped ? runs_past(ledger, market, text, run->id, past, &why) : 0;
+    int rc = run->id && !run_shipped_name(run->id)
+                 ? runs_past(ledger, market, text, run->id, past, &why)
+                 : 0;
     if (rc == ERR_MEMORY)
         return err_memory(err);
     if (rc != 0)
@@ -278,8 +272,9 @@ static int find_invoiced(struct ledger *ledger, struct market *market, const str
                          struct spending_row *invoiced, struct err *err)
 {
     struct err why = {0};
-    bool shipped = run->id && strncmp(run->id, "published-", 10) == 0;
-    int rc = run->id && !shipped ? spend_of_run(ledger, market, run->id, invoiced, &why) : 0;
+    int rc = run->id && !run_shipped_name(run->id)
+                 ? spend_of_run(ledger, market, run->id, invoiced, &why)
+                 : 0;
     if (rc == ERR_MEMORY)
         return err_memory(err);
     if (rc != 0)
@@ -370,7 +365,7 @@ static int show(const struct cmd_call *call, struct err *err)
                                            rest->args[0], rest->args[1]);
     }
     // Published results can be read without a ledger.
-    bool shipped = strncmp(rest->args[0], "published-", 10) == 0;
+    bool shipped = run_shipped_name(rest->args[0]);
     TRY(shipped ? desk_ledger(call->desk, &ledger, err)
                 : runs_open(call->desk, false, &ledger, err));
     return print_run(call, ledger, err);

@@ -66,11 +66,7 @@ extern const struct command runs_cancel, runs_export, runs_import, runs_push, ru
 // clang-format on
 
 // The filter of the command line; it borrows texts from the options.
-struct runs_which {
-    struct ledger_filter filter;
-    char since[CLOCK_ISO_BYTES];
-};
-void runs_which(const struct runs_options *options, struct runs_which *which);
+struct ledger_filter runs_which(const struct runs_options *options);
 
 // Connects to the ledger and reports on stderr which runs were delivered to it or could not be.
 int runs_open(struct desk *desk, bool writes, struct ledger **ledger, struct err *err) MUST_USE;

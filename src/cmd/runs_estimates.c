@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "cmd/runs.h"
-#include "cmd/table.h"
+#include "cmd/out.h"
 
 struct looking {
     struct run_history history;

@@ -285,10 +285,9 @@ int runs_each(const struct cmd_call *call, struct ledger *ledger, size_t first, 
 {
     const struct opt_rest *rest = call->rest;
     if (rest->count == first) {
-        struct runs_which which;
-        runs_which(call->options, &which);
+        const struct ledger_filter filter = runs_which(call->options);
         struct visit whole = {fn, arg};
-        return ledger_each(ledger, &which.filter, visit_whole, &whole, err);
+        return ledger_each(ledger, &filter, visit_whole, &whole, err);
     }
     for (size_t i = first; i < rest->count; i++) {
         SCOPED(buf_release) struct buf text = {0};

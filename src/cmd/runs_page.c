@@ -67,7 +67,7 @@ int runs_brief(struct out *out, const struct run *run, const struct spending_row
     runs_short_id(run->id ? run->id : "last", &word);
     view_run_brief(&doc, &page.runs.items[0], run);
     runs_invoiced(&doc, invoiced);
-    const bool shipped = strncmp(buf_str(&word), "published-", 10) == 0; // a long name
+    const bool shipped = run_shipped_name(buf_str(&word)); // a long name
     doc_fact(&doc, "Next",
              shipped ? doc_text(&doc, "fare runs %s --all", buf_str(&word))
                      : doc_text(&doc, "fare quote %s · fare runs %s --all · fare report %s",

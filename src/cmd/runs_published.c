@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "ledger/published.h"
+#include "ledger/ledger.h"
 #include "record/read.h"
 
 struct result {
@@ -171,13 +171,11 @@ static void sort_and_cut(struct results *r, bool asked)
 
 int runs_published(const struct runs_options *o, ledger_visit_fn *visit, void *arg, struct err *err)
 {
-    struct runs_which which;
-    struct results r = {.filter = &which.filter};
-    runs_which(o, &which);
-    if (which.filter.since && !clock_parse(which.filter.since, &r.since_s)) {
-        err_set(err, ERR_USAGE, "'%s' is not a date", which.filter.since);
-        return err_hint(err, "a date looks like 2026-11-01 or 2026-11-01T08:00:00Z");
-    }
+    const struct ledger_filter filter = runs_which(o);
+    struct results r = {.filter = &filter};
+    char since[CLOCK_ISO_BYTES];
+    TRY(ledger_since(filter.since, since, err));
+    (void)clock_parse(since, &r.since_s);
     int rc = published_each(NULL, take, &r, err);
     if (rc == 0)
         sort_and_cut(&r, o->sort != NULL);

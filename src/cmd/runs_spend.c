@@ -4,7 +4,7 @@
 
 #include "base/money.h"
 #include "cmd/runs.h"
-#include "bill/price.h"
+#include "bill/market.h"
 #include "view/spending.h"
 #include "advise/spend/budget.h"
 #include "advise/spend/spend.h"

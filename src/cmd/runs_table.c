@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "view/run_words.h"
-#include "cmd/table.h"
+#include "cmd/out.h"
 
 enum { RANDOM_SHOWN = 6 };
 
@@ -145,7 +145,7 @@ void runs_table(struct out *out, const struct run *runs, size_t count)
 
 void runs_published_table(struct out *out, const struct run *runs, size_t count)
 {
-    static const struct table_column columns[] = {{"published-", TABLE_LEFT, 0, 46},
+    static const struct table_column columns[] = {{RUN_SHIPPED, TABLE_LEFT, 0, 46},
                                                   {"on", TABLE_LEFT, 0, 8},
                                                   {"whole run", TABLE_RIGHT},
                                                   {"accuracy", TABLE_RIGHT}};
@@ -154,7 +154,7 @@ void runs_published_table(struct out *out, const struct run *runs, size_t count)
         const struct run *run = &runs[i];
         char time[32], accuracy[16] = "-";
         const char *id = run->id ? run->id : "-";
-        id += strncmp(id, "published-", 10) == 0 ? 10 : 0;
+        id += run_shipped_name(id) ? strlen(RUN_SHIPPED) : 0;
         whole(run, time);
         if (run->test_accuracy.known)
             snprintf(accuracy, sizeof accuracy, "%.2f %%", run->test_accuracy.v * 100);

@@ -9,7 +9,7 @@
 #include "base/progress.h"
 #include "base/units.h"
 #include "cmd/cmd.h"
-#include "cmd/table.h"
+#include "cmd/out.h"
 #include "record/field.h"
 #include "record/workload.h"
 #include "train/data/fetch.h"

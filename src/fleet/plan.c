@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "bill/price.h"
+#include "bill/market.h"
 
 // ---- tasks
 

@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/money.h"
 #include "base/proc.h"
-#include "bill/price.h"
+#include "bill/market.h"
 #include "fleet/queues.h"
 #include "fleet/script.h"
 #include "fleet/target.h"

@@ -14,7 +14,7 @@
 
 #include "base/fs.h"
 #include "ledger/inside.h"
-#include "ledger/spool.h"
+#include "ledger/ledger.h"
 
 enum { RECORD_MAX = 64 << 20 };
 

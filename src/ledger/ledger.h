@@ -26,6 +26,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "record/run.h"
 
@@ -86,7 +87,7 @@ struct ledger_filter {
     const char *gpu;
     const char *machine;     // its name, instance type, processor or fingerprint
     const char *host, *user; // plain names; match hashed ones too
-    const char *since;       // a date, "2026-11-01"
+    const char *since;       // a date or an age, "2026-11-01" or "3w"
     const char **labels;     // "key=value"; all must be there
     size_t label_count;
     enum ledger_sort sort; // started and name: newest first; step and wall: shortest first
@@ -97,6 +98,12 @@ struct ledger_filter {
     bool heads;    // records without long lists (steps, samples), see row.h
     bool stored;   // as they are stored: secrets are masked by the caller, with mask_stored()
 };
+
+// The date that `since` means, empty for null; ERR_USAGE if it is neither a date nor an age.
+int ledger_since(const char *since, char out[CLOCK_ISO_BYTES], struct err *err) MUST_USE;
+
+// A word of ledger_sorts; "time" is "wall".
+bool ledger_sort_parse(const char *word, enum ledger_sort *sort);
 
 // Sets the function that is called for each record that cannot be read: it is damaged, or beyond
 // the bounds of record/run.h. ledger_each() and ledger_list() then leave such records out. Without
@@ -169,5 +176,33 @@ void ledger_import_abandon(struct ledger *ledger);
 
 // A run's record as one line of JSON, as the ledger and its files store it.
 int ledger_line(const struct run *run, struct buf *out, struct err *err) MUST_USE;
+
+// ---- published results: shipped with fare in share/published/*.jsonl: published by others, or
+// measured by us on other machines. They are ordinary run records, each with its source, and need
+// no ledger.
+
+// Visits every record, file by file in name order. `dir` null: the shipped folder.
+int published_each(const char *dir, ledger_visit_fn *visit, void *arg, struct err *err) MUST_USE;
+
+// Visits the records of one set, named like its file: "2017-keras-backends". ERR_USAGE lists the
+// sets that exist.
+int published_set(const char *dir, const char *set, ledger_visit_fn *visit, void *arg,
+                  struct err *err) MUST_USE;
+
+// All records, read once. It does not change, so that threads may share it.
+struct published;
+int published_open(struct published **out, const char *dir, struct err *err) MUST_USE;
+void published_close(struct published *all); // null is fine
+size_t published_count(const struct published *all);
+const struct run *published_run(const struct published *all, size_t i); // belongs to `all`
+
+// Finds the record with this id or unique prefix of one; ERR_MISSING otherwise.
+int published_find(const struct published *all, const char *word, struct buf *text,
+                   struct err *err) MUST_USE;
+
+// Finds a run's record among the published ones if it may be there, otherwise (or if that fails) in
+// the ledger. `all` null: reads the shipped ones if it needs them.
+int published_or_ledger(const struct published *all, struct ledger *ledger, const char *word,
+                        struct buf *text, struct err *err) MUST_USE;
 
 #endif

@@ -310,7 +310,7 @@ int ledger_charge_each(struct ledger *ledger, const char *since, ledger_charge_f
 {
     struct visiting visiting = {visit, arg};
     char date[CLOCK_ISO_BYTES];
-    ledger_date(since, date);
+    TRY(ledger_since(since, date, err));
     return ledger_rows(
         ledger, "SELECT " CHARGE_COLUMNS " FROM fare_charge WHERE ended > $1 ORDER BY began, id",
         VALUES(date), visit_row, &visiting, err);

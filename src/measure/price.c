@@ -9,7 +9,7 @@
 #include "base/money.h"
 #include "base/units.h"
 #include "bill/bill.h"
-#include "bill/price.h"
+#include "bill/market.h"
 #include "bill/run_price.h"
 #include "book/listing.h"
 #include "advise/spot/hazard.h"

@@ -10,7 +10,10 @@
 
 #include "record/machine.def"
 
-void machine_release(struct machine *machine);
+static inline void machine_release(struct machine *machine)
+{
+    record_release(machine_fields, machine);
+}
 
 // Why usable_cpus is below the machine's threads: "cgroup quota" or "affinity".
 const char *machine_cpu_limit(const struct machine_cpu *cpu);

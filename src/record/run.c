@@ -195,9 +195,22 @@ bool run_failed(const struct run *run)
     return run->ended && strcmp(run->ended, "failed") == 0;
 }
 
+bool run_throttled(const struct run *run)
+{
+    for (size_t i = 0; i < run->taints.count; i++)
+        if (strstr(run->taints.items[i], RUN_THROTTLED))
+            return true;
+    return false;
+}
+
+bool run_shipped_name(const char *id)
+{
+    return id && strncmp(id, RUN_SHIPPED, strlen(RUN_SHIPPED)) == 0;
+}
+
 bool run_shipped(const struct run *run)
 {
-    return run->source && run->id && strncmp(run->id, "published-", 10) == 0;
+    return run->source && run_shipped_name(run->id);
 }
 
 bool run_unknown_device(const struct run *run)

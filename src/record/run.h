@@ -88,7 +88,13 @@ void run_quality_words(const struct run *run, char out[RUN_QUALITY_BYTES]);
 bool run_failed(const struct run *run);
 bool run_stopped(const struct run *run);
 
-// A result that ships with fare, also where it was imported again.
+// Whether a taint says that a GPU was throttled: "GPU 0 was throttled by ...".
+#define RUN_THROTTLED " was throttled by "
+bool run_throttled(const struct run *run);
+
+// A result that ships with fare, also where it was imported again; a name that such a one has.
+#define RUN_SHIPPED "published-"
+bool run_shipped_name(const char *id); // null is fine
 bool run_shipped(const struct run *run);
 
 // An imported run of which neither GPU nor processor is known: not one without a GPU.

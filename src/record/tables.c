@@ -31,8 +31,3 @@ const char *machine_cpu_limit(const struct machine_cpu *cpu)
                                             (double)cpu->allowed_threads.v < cpu->limit_cpus.v);
     return quota ? "cgroup quota" : "affinity";
 }
-
-void machine_release(struct machine *machine)
-{
-    record_release(machine_fields, machine);
-}

@@ -15,27 +15,17 @@ enum { ROWS = RUN_LIST_ROWS, PAGES_MOST = 1000000, LABELS_MOST = 8 };
 static const char *const filters[] = {"workload", "name",  "machine", "framework", "ended",
                                       "label",    "since", "sort",    NULL};
 
-static const struct order {
-    const char *word; // "-" before it: the other way round
-    enum ledger_sort sort;
-} orders[] = {{"started", LEDGER_STARTED},
-              {"time", LEDGER_WALL},
-              {"step", LEDGER_STEP},
-              {"name", LEDGER_NAME}};
-
 // "time": the shortest first; "-time": the longest; "started": the oldest.
 static int read_order(const char *text, struct ledger_filter *filter, struct err *err)
 {
     bool minus = text && *text == '-';
-    for (size_t i = 0; text && i < sizeof orders / sizeof *orders; i++) {
-        if (strcmp(text + minus, orders[i].word) != 0)
-            continue;
-        filter->sort = orders[i].sort;
-        filter->sort_all = true;
-        filter->reverse = minus != (orders[i].sort == LEDGER_STARTED);
+    if (!text)
         return 0;
-    }
-    return text ? err_set(err, ERR_USAGE, "'sort' must be started, time, step or name") : 0;
+    if (!ledger_sort_parse(text + minus, &filter->sort))
+        return err_set(err, ERR_USAGE, "'sort' must be started, time, step or name");
+    filter->sort_all = true;
+    filter->reverse = minus != (filter->sort == LEDGER_STARTED);
+    return 0;
 }
 
 static int list_filter(const struct request *request, const char **labels,

@@ -14,7 +14,6 @@
 #include "base/fs.h"
 #include "base/money.h"
 #include "record/field.h"
-#include "tables/columns.h"
 #include "tables/files.h"
 
 enum { OLD_DAYS = 45, DAY_S = 86400 };

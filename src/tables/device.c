@@ -12,7 +12,6 @@
 
 #include "base/array.h"
 #include "record/field.h"
-#include "tables/columns.h"
 #include "tables/files.h"
 
 #define NAME_MAX_BYTES 96

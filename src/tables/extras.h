@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // extras: what a machine needs beside its rate, by tables in share/ and the user's own files of the
 // same names, which go first: the time until it is ready, the images it can start with, the power
-// of its host, and disks and schedulers for a task that it does now and then; and remarks.
+// of its host, disks and schedulers for a task that it does now and then, remarks; the user's own
+// rates, and on which GPUs a framework's build runs.
 #ifndef FARE_TABLES_EXTRAS_H
 #define FARE_TABLES_EXTRAS_H
 
@@ -10,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "tables/device.h"
 #include "tables/offer.h"
 
 // ---- start-up: default times from ordering a machine until a training starts, if they were not
@@ -136,5 +138,71 @@ void schedulings_close(struct schedulings *schedulings); // null is fine
 // first row; all unknown if there is none.
 struct scheduling scheduling_find(const struct schedulings *schedulings, const char *provider,
                                   int day);
+
+// ---- rates: a user's own prices: negotiated rates, discounts and credits from rates.csv in the
+// configuration folder. Its columns are provider, offer, discount_percent, credit, rate, currency,
+// from and to; fields may be empty.
+//
+// `offer` is the provider's name, with ":spot" for spot ("p4d.24xlarge:spot"). "p4d.*" matches all
+// names with this start, spot included; empty matches all offers of the provider. `rate` is per
+// hour of the whole machine; `currency` applies to `rate` and `credit` (empty: USD). `from` is the
+// first valid date, `to` the first date after that (for a credit: its expiry).
+
+struct rates_row {
+    char *provider, *offer; // belong to the table
+    char *currency;
+    int64_t discount_permille; // 0: none
+    int64_t credit;            // nano-units; 0: none. See rates_credit()
+    int64_t rate;              // nano-units per hour; -1: the list price
+    int64_t from;              // the first valid day; 0: no limit
+    int64_t to;                // the first day after the last valid one; INT64_MAX: no limit
+    size_t line;               // in the file
+};
+
+struct rates;
+
+// `path` null: the user's own file. A missing file is an empty table.
+int rates_open(struct rates **out, const char *path, struct err *err) MUST_USE;
+void rates_close(struct rates *rates); // null is fine
+
+// The row for that offer ("p4d.24xlarge", "p4d.24xlarge:spot") on that day (days since 1970; 0:
+// today); null if the list price applies. A row that names the offer wins over one for all of the
+// provider's offers, then the later row over the earlier. A discount also applies to a negotiated
+// rate. Skips rows with only a credit: they change no price.
+const struct rates_row *rates_find(const struct rates *rates, const char *provider,
+                                   const char *offer, int day);
+
+// Iterates over the rows with a credit for that offer on that day: the first if `after` is null,
+// else the next one after it; null at the end.
+const struct rates_row *rates_credit(const struct rates *rates, const char *provider,
+                                     const char *offer, int day, const struct rates_row *after);
+
+// All rows; whether a row is valid on that day, and whether it applies to that offer.
+size_t rates_count(const struct rates *rates);
+const struct rates_row *rates_row(const struct rates *rates, size_t i);
+bool rates_holds(const struct rates_row *row, int day);
+bool rates_fits(const struct rates_row *row, const char *provider, const char *offer);
+
+// ---- support: on which GPUs a framework's build runs, from share/gpu-support.csv and the user's
+// own.
+//
+// A build for CUDA 13 has no kernels for a V100: the training would end with an error on a machine
+// that was cheap for a reason.
+
+struct support;
+int support_open(struct support **out, struct err *err) MUST_USE;
+void support_close(struct support *support); // null is fine
+
+// What is known of a program; unknown texts are null.
+struct support_ask {
+    const char *framework; // "pytorch", "jax", "fare"
+    const char *version;   // "2.11.0+cu130"
+    const char *cuda;      // "13.0.96"
+};
+
+// Whether it runs on this GPU, as far as the tables know. False: `why` says why not.
+enum { SUPPORT_WHY = 200 };
+bool support_runs(const struct support *support, const struct support_ask *ask,
+                  const struct device *device, char why[SUPPORT_WHY]);
 
 #endif

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "record/field.h"
-#include "tables/columns.h"
+#include "tables/files.h"
 
 #define LEAST_OWN    2 // rows of a device that make a range
 #define LEAST_OTHERS 3

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "advise/answer.h"
+#include "advise/estimate/estimate.h"
 #include "advise/estimate/rates.h"
 #include "advise/verdict_words.h"
 #include "base/clock.h"
@@ -204,7 +205,7 @@ static const char *memory_words(struct doc *doc, const struct quote *quote, cons
         unsure |= answer->rows[i].bill->gpu_memory != NULL;
     }
     for (size_t i = 0; i < quote->left_out.count; i++)
-        if (strstr(quote->left_out.items[i].reason, "GPU memory"))
+        if (strcmp(quote->left_out.items[i].reason, ESTIMATE_NO_MEMORY) == 0)
             short_of += quote->left_out.items[i].count.v;
     if (!gpus || quote->given || !run)
         return NULL;

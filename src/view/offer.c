@@ -6,7 +6,7 @@
 #include "advise/spot/history.h"
 #include "base/clock.h"
 #include "base/units.h"
-#include "bill/price.h"
+#include "bill/market.h"
 #include "book/listing.h"
 
 // All digits: providers differ in the last.

@@ -7,7 +7,7 @@
 
 #include "base/array.h"
 #include "base/units.h"
-#include "bill/price.h"
+#include "bill/market.h"
 
 const char *const offers_kind_names[OFFER_KINDS] = {
     [OFFER_ON_DEMAND] = "on demand", [OFFER_SPOT] = "spot", [OFFER_MONTHLY] = "by the month"};

@@ -52,14 +52,6 @@ static void add_start(const struct run *run, struct provider_start *start)
     start->measured = some_int(start->measured.v + 1);
 }
 
-static bool is_throttled(const struct run *run)
-{
-    for (size_t i = 0; i < run->taints.count; i++)
-        if (strstr(run->taints.items[i], "throttled"))
-            return true;
-    return false;
-}
-
 // A job's later records have its earlier starts too.
 static int add_taken(const struct run *run, struct tally *t, struct err *err)
 {
@@ -115,7 +107,7 @@ static int add_run(const struct run *run, struct tally *t, struct err *err)
     struct provider_runs *yours = &t->out->yours;
     count(&yours->runs, true);
     count(&yours->failed_starts, run_failed(run) && !(run->steps.v > 0));
-    count(&yours->throttled, is_throttled(run));
+    count(&yours->throttled, run_throttled(run));
     count(&yours->noisy, run->taints.count > 0);
     if (run->taints.count > 0 && !yours->noise) // the newest comes first
         TRY(text_set(&yours->noise, run->taints.items[0], err));

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "ledger/published.h"
+#include "ledger/ledger.h"
 #include "bill/market.h"
 #include "record/read.h"
 #include "record/share.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "advise/compare_cases.h"
-#include "advise/estimate/tables.h"
+#include "advise/estimate/estimate.h"
 #include "tables/device.h"
 #include "test.h"
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "cmd/table.h"
+#include "cmd/out.h"
 
 static void expect(struct table *table, int width, const char *drawn)
 {

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "tables/currency.h"
-#include "tables/rates.h"
 #include "tables/extras.h"
 
 static void as_currencies(const char *path)

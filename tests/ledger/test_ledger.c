@@ -12,7 +12,6 @@
 #include "base/fs.h"
 #include "ledger/inside.h"
 #include "ledger/ledger.h"
-#include "ledger/published.h"
 #include "ledger/row.h"
 
 static char home[256];

@@ -3,7 +3,6 @@
 #include "book/folder.h"
 
 #include "amounts.h"
-#include "tables/rates.h"
 #include "tables/extras.h"
 
 #define HEAD "provider,offer,discount_percent,credit,rate,currency,from,to\n"

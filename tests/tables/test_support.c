@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which GPUs a build runs on. Expectations: PyTorch's support matrix (issues 172352 and 190385,
 // release notes of 2.8): 12.6 has Maxwell to Hopper, 12.8 and 13.0 begin at Turing.
-#include "tables/support.h"
+#include "tables/extras.h"
 
 #include <string.h>
 

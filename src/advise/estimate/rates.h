@@ -9,7 +9,8 @@
 #include <stdbool.h>
 
 #include "advise/estimate/estimate.h"
-#include "advise/estimate/tables.h"
+#include "base/err.h"
+#include "record/field.h"
 #include "tables/device.h"
 
 #define ESTIMATE_PRECISIONS(X)                                                                     \

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/money.h"
 #include "base/units.h"
-#include "bill/price.h"
+#include "bill/market.h"
 #include "advise/spend/use.h"
 
 static const char *const kinds[] = {"project", "user", "host", "all", NULL};

@@ -7,7 +7,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/money.h"
-#include "bill/price.h"
+#include "bill/market.h"
 #include "advise/spend/invoice.h"
 #include "advise/spend/use.h"
 

@@ -16,7 +16,6 @@
 #include "base/money.h"
 #include "base/tree.h"
 #include "record/field.h"
-#include "tables/columns.h"
 #include "tables/files.h"
 
 #define MONTH_NS (INT64_C(730) * 3600 * NS_PER_S)

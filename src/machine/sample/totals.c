@@ -10,6 +10,7 @@
 
 #include "machine/nvml.h"
 #include "record/field.h"
+#include "record/run.h"
 
 static struct mean *figures_of(const struct figure_history *h, int point)
 {
@@ -422,7 +423,7 @@ static int taint_throttled(struct filler *f, const struct gpu *gpu, int64_t read
     double share = of > 0 ? (double)readings / (double)of : 0;
     if (share < THROTTLE_SHARE_MIN)
         return 0;
-    return taint(f, err, "GPU %d was throttled by %s in %.0f %% of the samples", gpu->index, by,
+    return taint(f, err, "GPU %d" RUN_THROTTLED "%s in %.0f %% of the samples", gpu->index, by,
                  100 * share);
 }
 

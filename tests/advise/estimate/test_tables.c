@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reading share/estimate, the user's own rows, and tables with faults.
-#include "advise/estimate/tables.h"
+#include "advise/estimate/estimate.h"
 
 #include <stdio.h>
 #include <stdlib.h>
