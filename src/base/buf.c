@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/buf.h"
+#include "base/utf8.h"
 
 #include <ctype.h>
 #include <stdarg.h>
@@ -112,6 +113,18 @@ void buf_printf(struct buf *buf, const char *format, ...)
     va_start(args, format);
     buf_vprintf(buf, format, args);
     va_end(args);
+}
+
+void buf_line(struct buf *buf, const char *format, ...)
+{
+    size_t from = buf->len;
+    va_list args;
+    va_start(args, format);
+    buf_vprintf(buf, format, args);
+    va_end(args);
+    if (buf->len > from)
+        utf8_calm(buf->data + from, buf->len - from, "");
+    buf_addc(buf, '\n');
 }
 
 void buf_vprintf(struct buf *buf, const char *format, va_list args)

@@ -36,6 +36,9 @@ void buf_fill(struct buf *buf, char c, size_t count);
 void buf_printf(struct buf *buf, const char *format, ...) PRINTF_LIKE(2, 3);
 void buf_vprintf(struct buf *buf, const char *format, va_list args) PRINTF_LIKE(2, 0);
 
+// A line and its end. No name in it makes it two lines or steers a terminal: utf8_calm().
+void buf_line(struct buf *buf, const char *format, ...) PRINTF_LIKE(2, 3);
+
 // Space for `len` more bytes; returns where to write them, or null (and the failure sticks).
 // buf_advance() then counts those that were written.
 char *buf_reserve(struct buf *buf, size_t len);

@@ -135,6 +135,18 @@ bool utf8_steers(uint32_t c)
            (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
 }
 
+void utf8_calm(char *text, size_t len, const char *except)
+{
+    for (size_t i = 0, step; i < len; i += step) {
+        uint32_t c;
+        size_t left = len - i;
+        bool bad = utf8_bad(text + i, left < UTF8_MAX ? left : UTF8_MAX) == 0;
+        step = bad ? 1 : utf8_next(text + i, left, &c);
+        if (bad || (utf8_steers(c) && !memchr(except, text[i], strlen(except))))
+            memset(text + i, '?', step);
+    }
+}
+
 bool utf8_locale(void)
 {
     static const char *const variables[] = {"LC_ALL", "LC_CTYPE", "LANG"};

@@ -34,6 +34,9 @@ bool utf8_space(uint32_t c);
 // name as another. They are removed from any text that comes from outside.
 bool utf8_steers(uint32_t c);
 
+// Makes '?' of those in a text, but for `except`, and of bytes that are no UTF-8.
+void utf8_calm(char *text, size_t len, const char *except);
+
 // Whether the terminal expects UTF-8, by LC_ALL, LC_CTYPE or LANG.
 bool utf8_locale(void);
 

@@ -62,14 +62,8 @@ void out_release(struct out *out)
 // terminal would obey become '?', from `from` to the end.
 static void calm(struct buf *text, size_t from)
 {
-    for (size_t i = from, len; i < text->len; i += len) {
-        uint32_t c;
-        size_t left = text->len - i;
-        bool bad = utf8_bad(text->data + i, left < UTF8_MAX ? left : UTF8_MAX) == 0;
-        len = bad ? 1 : utf8_next(text->data + i, left, &c);
-        if (bad || (utf8_steers(c) && c != '\n' && c != '\t'))
-            memset(text->data + i, '?', len);
-    }
+    if (text->len > from)
+        utf8_calm(text->data + from, text->len - from, "\n\t");
 }
 
 static void add_format(struct out *out, const char *format, va_list args) PRINTF_LIKE(2, 0);

@@ -427,9 +427,9 @@ int saving_open(struct saving **out, struct session *s, const struct measure_pri
         snprintf(step, sizeof step, ", step %lld", (long long)guard_resume_step(v->guard));
     guard_words(v->guard, words, sizeof words);
     if (guard_resume(v->guard))
-        buf_printf(s->says, "resumes from %s%s\n", guard_resume(v->guard), step);
-    buf_printf(s->says, "start %zu of %s, saved in %s; watching %s\n", guard_starts(v->guard),
-               v->job, v->o->save, words[0] ? words : "no notices");
+        buf_line(s->says, "resumes from %s%s", guard_resume(v->guard), step);
+    buf_line(s->says, "start %zu of %s, saved in %s; watching %s", guard_starts(v->guard), v->job,
+             v->o->save, words[0] ? words : "no notices");
     return 0;
 }
 

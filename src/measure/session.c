@@ -14,6 +14,7 @@
 #include "base/money.h"
 #include "base/secret.h"
 #include "base/units.h"
+#include "base/utf8.h"
 #include "ledger/journal.h"
 #include "tables/device.h"
 #include "record/mask.h"
@@ -304,6 +305,8 @@ bool watch_say(struct watch *w, const char *lines, bool within_a_line)
         len = strcspn(lines, "\n");
         buf_printf(&text, "fare: %.*s\n", (int)len, lines);
     }
+    if (text.len > 0) // it may hold a name from a store
+        utf8_calm(text.data, text.len, "\n\t");
     watch_hide(w);
     ssize_t put = text.failed || poll(&(struct pollfd){fd, POLLOUT, 0}, 1, 0) <= 0
                       ? -1

@@ -289,8 +289,8 @@ static int place_tree(struct placing *p, const char *top, struct buf *notes, str
         TRY(fs_mkdirs(buf_str(&p->dir), err));
         TRY(move_in(p, err));
     } else {
-        buf_printf(notes, "'%s' is in the way of the checkpoint, which is in '%s' instead\n",
-                   buf_str(&p->final), buf_str(&p->root));
+        buf_line(notes, "'%s' is in the way of the checkpoint, which is in '%s' instead",
+                 buf_str(&p->final), buf_str(&p->root));
         buf_reset(&p->dir);
         buf_printf(&p->dir, "%s/new", buf_str(&p->own));
     }

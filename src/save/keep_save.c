@@ -21,9 +21,8 @@
 #include "save/lease.h"
 #include "save/store.h"
 
-#define PIECE     ((size_t)1 << 20) // bytes read at once; parts are multiples of it
-#define DEPTH_MAX 64
-#define FRESH_S   2 // a change so shortly before a scan may not show in the times
+#define PIECE   ((size_t)1 << 20) // bytes read at once; parts are multiples of it
+#define FRESH_S 2                 // a change so shortly before a scan may not show in the times
 
 void scan_release(struct tree_scan *scan)
 {
@@ -260,7 +259,7 @@ static int visit(const struct scan_walk *w, const char *path, const char *inner,
         return add_link(w, path, inner, &st, err);
     if (!S_ISDIR(st.st_mode))
         return 0;
-    if (depth == DEPTH_MAX)
+    if (depth == MANIFEST_DEPTH)
         return err_set(err, ERR_USAGE, "'%s' is nested too deep", path);
     TRY(add_entry(w, inner, MANIFEST_FOLDER, &st, &entry, err));
     return scan_walk(w, path, inner, depth + 1, err);

@@ -182,13 +182,19 @@ bool manifest_path_fits(const char *path)
     return true;
 }
 
+static int depth_of(const char *path)
+{
+    int depth = 0;
+    for (; *path; path++)
+        depth += *path == '/';
+    return depth;
+}
+
 bool manifest_link_fits(const char *path, const char *target)
 {
-    int depth = 0; // folders between the tree's root and where the target's parts lead
+    int depth = depth_of(path); // folders between the tree's root and where the target's parts lead
     if (!target[0] || target[0] == '/' || strlen(target) > 4000)
         return false;
-    for (const char *p = path; *p; p++)
-        depth += *p == '/';
     for (const char *part = target; part;) {
         size_t len = strcspn(part, "/");
         if (len == 2 && part[0] == '.' && part[1] == '.')
@@ -356,16 +362,14 @@ const struct manifest_entry *manifest_find(const struct manifest *m, const char 
     return NULL;
 }
 
-// Whether a folder of the path is a file or a link: what lies below a link would be written
-// elsewhere.
-static bool below_another(const struct manifest *m, const char *path)
+// Whether the folder that it is in is there, as a folder: what lies below a link would be written
+// elsewhere, and folders that are not listed are more than can be counted.
+static bool in_folder(const struct manifest *m, const char *path)
 {
-    for (const char *slash = path; (slash = strchr(slash, '/')); slash++) {
-        const struct manifest_entry *entry = manifest_find(m, path, (size_t)(slash - path));
-        if (entry && entry->kind != MANIFEST_FOLDER)
-            return true;
-    }
-    return false;
+    const char *slash = strrchr(path, '/');
+    const struct manifest_entry *entry =
+        slash ? manifest_find(m, path, (size_t)(slash - path)) : NULL;
+    return !slash || (entry && entry->kind == MANIFEST_FOLDER);
 }
 
 // Through another link, ".." leads elsewhere than it seems to.
@@ -405,8 +409,10 @@ static int read_entries(json_t *list, struct manifest *m, struct err *err)
         TRY(read_entry(json_array_get(list, i), m, entry, err));
         if (i > 0 && strcmp(entry[-1].path, entry->path) >= 0)
             return bad(err, "paths out of order");
-        if (below_another(m, entry->path))
-            return bad(err, "a path below a file or a link");
+        if (!in_folder(m, entry->path))
+            return bad(err, "a path below a file or a link, or below no folder");
+        if (depth_of(entry->path) > MANIFEST_DEPTH)
+            return bad(err, "a path that is nested too deep");
     }
     for (size_t i = 0; i < count; i++)
         if (m->items[i].kind == MANIFEST_LINK && through_another(m, &m->items[i]))

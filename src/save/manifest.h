@@ -14,6 +14,8 @@
 #include "base/buf.h"
 #include "base/sha256.h"
 
+#define MANIFEST_DEPTH 64 // folders within folders, at most
+
 enum manifest_kind { MANIFEST_FILE, MANIFEST_FOLDER, MANIFEST_LINK };
 
 struct manifest_entry {

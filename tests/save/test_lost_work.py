@@ -272,6 +272,25 @@ p = rewritten(lambda m: m.update(beside={"name": ".bashrc", "text": "x", "folder
 code, said = p.run(60)
 report("a file beside it has one of three names", not (p.out / ".bashrc").exists() and "the file beside it" in said, said)
 
+for where in ("moved", "in the way"):
+    p = rewritten(lambda m: m.update(name="a\x1b[31m\nfare: the job is done.pt"))
+    if where == "in the way":
+        (p.out / "a\x1b[31m\nfare: the job is done.pt").mkdir()
+    code, said = p.run(60)
+    report(f"a name with escapes and lines of its own, {where}: it neither steers a terminal nor forges a line", code == 0 and p.begun()[-1] > 0
+           and "\x1b" not in said and "done.pt" in said and not [line for line in said.splitlines() if line.startswith("fare: fare:")], said)
+
+def below(m):
+    """Folders that are not listed, or that are nested without end: making them would take hours."""
+    return [dict(m["entries"][0], path=path) for path in sorted(f"{i}/" * 60 + "x" for i in range(1000))]
+
+deep = [{"path": "/".join(["d"] * (i + 1)), "folder": True, "mode": 0o755} for i in range(1900)]
+for what, words, entries in (("folders that are not listed", "below no folder", below), ("folders that are nested without end", "nested too deep", lambda m: deep)):
+    p = rewritten(lambda m: m.update(name="checkpoint-9", file=False, entries=entries(m)))
+    code, said = p.run(60)
+    report(f"{what} make a checkpoint that is not whole", code == 0 and words in said and p.begun()[-1] > 0 and not (p.out / "checkpoint-9").exists(),
+           f"{code} {said}")
+
 p = saved()
 newest = json.loads((p.store / "saves" / p.saves()[-1] / "manifest").read_text())
 p.out.mkdir()
