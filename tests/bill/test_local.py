@@ -82,7 +82,7 @@ record = json.loads(subprocess.run([FARE, "cron", "0 */4 * * *", "--up", "2m", "
                                     "--currency", "EUR", "--json"], capture_output=True, text=True).stdout)
 report("cron: USD and EUR", near(record["local_total"], F(record["total"]) / F("1.1318")) and record["local_currency"] == "EUR", record)
 text = fare("cron", "0 */4 * * *", "--up", "2m", "--offer", "gcp/n1-standard-1:spot", "--date", "2018-11-01", "--currency", "EUR")
-report("cron: both in the table, the rate once", "total 0.76 0.06 EUR the total in this currency 0.672 0.053" in text
+report("cron: both in the table, the rate once", "total 0.76 0.06 EUR 0.672 0.053 the total in this currency" in text
        and text.count("1 EUR = 1.1318 USD on 2018-10-31") == 1, text)
 
 
