@@ -186,12 +186,11 @@ static const char *no_estimate(struct quote_search *s, const struct offer *offer
         *why = e->estimate.why;
         return e->estimate.reason;
     }
+    *why = s->machine.unfit_why;
+    if (s->machine.unfit)
+        return s->machine.unfit;
     *why = room;
-    const char *reason = quote_cannot_run(e->to.device, s->day, room);
-    if (!reason && *offer->gpu)
-        reason = quote_unsupported(s->ask->market, e->proof->run, e->to.device, room);
-    if (!reason)
-        reason = proof_no_memory(e->proof, offer, room);
+    const char *reason = proof_no_memory(e->proof, offer, room);
     if (!reason)
         reason = not_together(&s->proofs, e->to.gpus, offer, room);
     return reason ? reason : quote_too_late(quote_ends_after_s(s, offer), e->estimate.time_s, room);
@@ -235,6 +234,19 @@ static bool is_same_machine(const struct offer *a, const struct offer *b)
            a->gpu_memory_mib == b->gpu_memory_mib && a->vcpus_milli == b->vcpus_milli;
 }
 
+// Whether the training runs on a machine with an estimate, whatever the offer.
+static void know_unfit(struct quote_search *s, const struct offer *offer)
+{
+    struct quote_machine *m = &s->machine;
+    const struct estimated *e = m->estimate;
+    m->unfit = NULL;
+    if (!e || !e->proof || !estimated_known(e))
+        return;
+    m->unfit = quote_cannot_run(e->to.device, s->day, m->unfit_why);
+    if (!m->unfit && *offer->gpu)
+        m->unfit = quote_unsupported(s->ask->market, e->proof->run, e->to.device, m->unfit_why);
+}
+
 static int know_machine(struct quote_search *s, const struct offer *offer, struct err *err)
 {
     struct quote_machine *m = &s->machine;
@@ -245,6 +257,7 @@ static int know_machine(struct quote_search *s, const struct offer *offer, struc
     m->least_hour = doubt_least(s->proofs.devices, offer);
     if (!m->found && has_estimates(s))
         TRY(estimates_find(s->estimates, offer, &m->estimate, err));
+    know_unfit(s, offer);
     m->offer = *offer;
     return 0;
 }

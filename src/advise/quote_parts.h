@@ -77,7 +77,9 @@ struct quote_machine {
     struct proof_match best[QUOTE_TRAININGS];
     bool found;                       // best[0] is a proof
     const struct estimated *estimate; // null: none, or it was not asked for
-    int64_t least_hour;               // doubt_least()
+    const char *unfit;                // why the training would not run there; null: it would
+    char unfit_why[EVIDENCE_WHY];
+    int64_t least_hour; // doubt_least()
 };
 
 struct quote_search {

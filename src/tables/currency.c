@@ -240,7 +240,10 @@ int currency_to_usd(const struct currencies *c, const char *from, int day, int64
     struct currency_rate used;
     rate = rate ? rate : &used;
     TRY(rate_of(c, from, day, rate, err));
-    return money_scale(amount, rate->usd, MONEY_UNIT, MONEY_HALF_EVEN, usd, err);
+    if (rate->usd != MONEY_UNIT)
+        return money_scale(amount, rate->usd, MONEY_UNIT, MONEY_HALF_EVEN, usd, err);
+    *usd = amount;
+    return 0;
 }
 
 int currency_from_usd(const struct currencies *c, const char *to, int day, int64_t usd,
