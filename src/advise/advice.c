@@ -472,6 +472,65 @@ static int say_limits(const struct quote_ask *ask, const struct advice_wishes *w
     return texts_take(&quote->advice, &budget, err);
 }
 
+// ---- idle hours
+
+static int charged(const struct quote_ask *ask, const struct offer *offer, int64_t length_ns,
+                   int64_t kept_ns, struct charge *charge, int64_t *usd, struct err *err)
+{
+    struct wishes wishes = ask->wishes;
+    struct priced price;
+    wishes.keep_ns = kept_ns > 0 ? some_int(kept_ns) : (struct maybe_int){0};
+    TRY(market_price(ask->market, offer, &wishes, &price, err));
+    TRY(priced_charge(&price, &wishes, length_ns, charge, err));
+    return priced_total(&price, &wishes, length_ns, usd, err);
+}
+
+// What a day of the machine costs with idle hours: it runs on, is stopped for them, or given back
+// and ordered again. Of an offer that is named, else of the cheapest.
+static int say_idle(const struct quote_ask *ask, const struct advice_wishes *w,
+                    const struct quote *quote, struct buf *out, struct err *err)
+{
+    const int64_t day = 24 * 3600 * NS_PER_S, work = day - w->idle_ns_a_day;
+    const struct bill *b =
+        ask->offer && quote_count(quote) == 1 ? quote_at(quote, 0) : verdict_of_quote(quote).leader;
+    struct offer offer;
+    struct charge charge;
+    int64_t on, off, stopped, startup;
+    if (!b || (b->provider && strcmp(b->provider, "own") == 0) || (b->kind && *b->kind == 'm'))
+        return 0;
+    TRY(quote_offer(ask, b, &offer, err));
+    TRY(charged(ask, &offer, day, 0, &charge, &on, err));
+    TRY(charged(ask, &offer, work, 0, &charge, &off, err));
+    TRY(charged(ask, &offer, work, day, &charge, &stopped, err));
+    const bool paid = charge.stopped > 0; // its provider charges it all the same
+    TRY(charged(ask, &offer, work + (int64_t)(b->startup_s.v * 1e9), 0, &charge, &startup, err));
+    buf_adds(out, "Idle ");
+    verdict_add_time(out, (double)w->idle_ns_a_day / 1e9);
+    buf_adds(out, " a day, ");
+    verdict_add_offer(out, b);
+    buf_adds(out, " costs ");
+    verdict_add_money(out, on - off);
+    buf_adds(out, " more each day if it runs on, ");
+    verdict_add_money(out, stopped - off);
+    buf_adds(out, ask->wishes.storage_gb > 0 || paid ? "" : " and its disk (--storage: how large)");
+    buf_adds(out, " if it is stopped");
+    buf_adds(out, paid ? ", which its provider charges" : "");
+    buf_adds(out, ", and ");
+    verdict_add_money(out, startup - off);
+    buf_adds(out, " if it is given back and another is started, empty.");
+    return 0;
+}
+
+static int say_hours(const struct quote_ask *ask, const struct advice_wishes *w,
+                     struct quote *quote, struct err *err)
+{
+    SCOPED(buf_release) struct buf text = {0};
+    if (w->idle_ns_a_day == 0)
+        return 0;
+    TRY(say_idle(ask, w, quote, &text, err));
+    return texts_take(&quote->advice, &text, err);
+}
+
 // Says that there is no offer, and why, if that is known.
 static int say_nothing(const struct quote_ask *ask, const struct advice_wishes *w,
                        struct quote *quote, struct err *err)
@@ -505,6 +564,7 @@ static int advise(const struct quote_ask *ask, const struct advice_wishes *w, st
     if (quote->bills.count + quote->estimates.count == 0)
         return say_nothing(ask, w, quote, err);
     TRY(say_limits(ask, w, quote, err));
+    TRY(say_hours(ask, w, quote, err));
     if (w->use_ns_a_month > 0 || w->runs > 1)
         TRY(advice_several(ask, w, quote, err));
     if (w->buy)

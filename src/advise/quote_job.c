@@ -837,6 +837,10 @@ int quote_words_take(const struct quote_words *w, bool page, struct quote_job *j
     }
     if (w->deadline_ns >= 0)
         job->wishes.deadline_ns = some_int(w->deadline_ns);
+    if (w->idle_ns == 0 || w->idle_ns >= 24 * 3600 * NS_PER_S)
+        return err_set(err, ERR_USAGE, "'%s' takes a time of less than a day, such as 12h",
+                       page ? "idle_per_day" : "--idle-per-day");
+    job->wishes.idle_ns_a_day = w->idle_ns > 0 ? w->idle_ns : 0;
     if (w->hours_per_month > 720)
         return err_set(err, ERR_USAGE, "'%s' takes 1 to 720: a month of 30 days",
                        page ? "hours_per_month" : "--hours-per-month");

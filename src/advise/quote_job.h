@@ -98,11 +98,11 @@ int word_kind(const char *kind, bool spot, const char **out, struct err *err) MU
 struct quote_words {
     const char *time, *step_time, *gpu, *gpus, *precision, *region, *kind, *budget;
     bool spot, measured;
-    int64_t steps, deadline_ns, hours_per_month; // -1: not given
+    int64_t steps, deadline_ns, idle_ns, hours_per_month; // -1: not given
 };
 extern const char *const quote_precisions[];
 // clang-format off
-#define QUOTE_WORDS {.steps = -1, .deadline_ns = -1, .hours_per_month = -1}
+#define QUOTE_WORDS {.steps = -1, .deadline_ns = -1, .idle_ns = -1, .hours_per_month = -1}
 
 // Rows; OF(member) is the offset of a member of struct quote_words.
 #define SPOT_WORD(at, group) \
@@ -139,6 +139,9 @@ extern const char *const quote_precisions[];
     {"budget", 0, OPT_TEXT, "USD", NULL, OF(budget), "Advice", \
      "name the fastest offer that is sure to be within this budget, even at the end of its " \
      "interval"}, \
+    {"idle-per-day", 0, OPT_DURATION, "TIME", NULL, OF(idle_ns), "Advice", \
+     "what it costs that the machine is idle this long each day: running on, stopped, or given " \
+     "back"}, \
     {"hours-per-month", 0, OPT_COUNT, "H", NULL, OF(hours_per_month), "Advice", \
      "name the best offer for occasional, steady (H hours) and heavy use", .least = 1}
 // clang-format on

@@ -14,6 +14,7 @@
 #include "cmd/out.h"
 #include "cmd/values.h"
 #include "ledger/ledger.h"
+#include "measure/after.h"
 #include "record/read.h"
 #include "record/run.h"
 #include "view/page.h"
@@ -26,7 +27,7 @@ struct quote_options {
     const char *offer, *provider;
     int64_t total_steps, total_epochs;
     bool all, more, pinned;
-    const char *explain;
+    const char *explain, *fail_above;
     const char *date, *rule, *hour_of_mine, *currency;
     int64_t max_age, commit, used_ns, boot_ns, image_ns, download_ns, setup_ns, storage, keep_ns,
         egress, ingress;
@@ -133,6 +134,9 @@ static const struct opt options[] = {
     {"hour-of-mine", 0, OPT_TEXT, "USD", NULL, AT(hour_of_mine), "Price",
      "the value of an hour of your time; the cost of waiting is shown beside the total"},
     QUOTE_WORDS_ADVICE(WORD_AT),
+    {"fail-above", 0, OPT_TEXT, "LIMIT", NULL, AT(fail_above), "Advice",
+     "exit with 3 unless the offer named, else the cheapest, is sure to stay below it, at the end "
+     "of its interval: 500USD or 6h. Unknown bills and lower bounds (≥) fail"},
     {"runs", 0, OPT_COUNT, "N", NULL, AT(runs), "Advice",
      "for N trainings, compare one fast machine with several cheap ones in parallel", .least = 1},
     OWN_ROWS("Advice"),
@@ -153,6 +157,7 @@ static const struct cmd_example examples[] = {
     {"fare quote cnn --deadline 1h --kind spot", "the cheapest spot machine that finishes in time"},
     {"fare quote --offer aws/p3.2xlarge:spot --mtbi 6h --deadline 2d",
      "spot with its interruptions, beside on demand"},
+    {"fare quote last --fail-above 500USD", "in CI: exit code 3 if it may cost more"},
     {"fare quote --buy 2500 --watts 400 --kwh 0.30", "rent or buy"},
     {"fare quote published-2018-tweets-aws-p3-2xlarge --date 2018-02-01 --rule prorated",
      "at the prices of another day"},
@@ -236,6 +241,48 @@ static int read_options(struct quote_job *job, const struct quote_options *o, st
     struct own_options own = o->own;
     own.hours_per_month = o->words.hours_per_month;
     return value_own(&own, true, &w->own, err);
+}
+
+// ---- a gate, for CI
+
+struct limit {
+    bool money;
+    int64_t value; // nano-USD or ns
+};
+
+static int read_limit(const char *text, struct limit *out, struct err *err)
+{
+    const size_t len = strlen(text);
+    char amount[32];
+    out->money = len > 3 && len < sizeof amount && strcmp(text + len - 3, "USD") == 0;
+    snprintf(amount, sizeof amount, "%.*s", out->money ? (int)len - 3 : 0, text);
+    if (out->money ? money_parse(amount, &out->value, NULL) == 0 && out->value >= 0
+                   : clock_parse_duration(text, &out->value) && strspn(text, "0123456789.") < len)
+        return 0;
+    return word_bad("--fail-above", text, "an amount such as 500USD, or a time such as 6h", err);
+}
+
+// The offer named is judged, else the one that leads.
+static bool stays_below(const struct quote_job *job, const struct limit *limit)
+{
+    const struct bill *bill = verdict_of_quote(&job->quote).leader;
+    if (job->ask.offer && quote_count(&job->quote) == 1)
+        bill = quote_at(&job->quote, 0);
+    return bill && !bill_is_bound(bill) && !bill_price_doubtful(bill) &&
+           (limit->money ? verdict_within(bill, limit->value)
+                         : verdict_in_time(bill, (double)limit->value / 1e9)) == VERDICT_KEEPS;
+}
+
+static void check_limit(const struct cmd_call *call, const struct quote_job *job)
+{
+    const struct quote_options *o = call->options;
+    struct limit limit;
+    char text[120];
+    if (!o->fail_above || read_limit(o->fail_above, &limit, NULL) != 0 || stays_below(job, &limit))
+        return;
+    snprintf(text, sizeof text, "not sure to stay below --fail-above %.40s", o->fail_above);
+    out_complain(text);
+    *call->exit_code = GATE_EXIT;
 }
 
 static int take_total(const struct quote_options *o, const char *word, struct quote_job *job,
@@ -557,6 +604,7 @@ static int run(const struct cmd_call *call, struct err *err)
                             .ask.market = call->desk->market};
     struct ledger *ledger = NULL;
     struct quote_given given;
+    struct limit limit;
     struct availability trace = {0};
     if (call->rest->count > 1) {
         err_set(err, ERR_USAGE, "'fare quote' takes one run or workload");
@@ -564,6 +612,7 @@ static int run(const struct cmd_call *call, struct err *err)
     }
     TRY(quote_words_given(&o->words, false, word, o->offer, &given, err));
     TRY(take_total(o, word, &job, err));
+    TRY(o->fail_above ? read_limit(o->fail_above, &limit, err) : 0);
     job.ask.gpus = quote_has_time(&o->words) ? 0 : (int)given.gpus; // quote_load_given() has it
     job.ask.exact_gpus = !given.or_more && given.gpus > 0;
     if (o->pinned && quote_has_time(&o->words))
@@ -612,6 +661,8 @@ static int run(const struct cmd_call *call, struct err *err)
         show(call->out, &job);
     if (rc == 0)
         pin(&job, o, ledger);
+    if (rc == 0)
+        check_limit(call, &job);
 out:
     quote_release(&job);
     availability_release(&trace);

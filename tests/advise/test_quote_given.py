@@ -167,6 +167,27 @@ def a_list():
     same({b["gpu"] for b in only["estimates"] + only["bills"]}, {"L4", "T4"})
 
 
-for test in (several_machines, a_list, a_time, a_range, steps, number_of_gpus, an_offer, startup_and_traffic, buying, what_is_said):
+def idle_hours():
+    """12 idle hours a day: 240 USD if it runs on at 20 an hour, nothing but a disk if stopped, a boot of 6 min if given back"""
+    given = ("--time", "21d", "--gpu", "h100-sxm", "--gpus", "8", "--provider", "acme", "--kind", "on-demand", *DAY)
+    text = " ".join(fare(*given, "--boot", "6m", "--idle-per-day", "12h").split())
+    assert "Idle 12 h 00 min a day, acme/eight costs 240.00 USD more each day if it runs on, 0.00 USD and its disk (--storage: how " \
+        "large) if it is stopped, and 2.00 USD if it is given back" in text, text
+    fare(*given, "--idle-per-day", "24h", code=2)
+    fare(*given, "--idle-per-day", "0", code=2)
+
+
+def a_gate():
+    """--fail-above: exit code 3 unless the end of the interval is below; a lower bound and no offer at all fail; stdout stays"""
+    given = ("--time", "20d-22d", "--gpu", "h100-sxm", "--gpus", "8", "--provider", "acme", "--kind", "on-demand", *BOOT, *DAY)
+    for limit, code in (("10560USD", 0), ("10559.99USD", 3), ("1e9USD", 2), ("22d", 0), ("527h", 3), ("10560", 2), ("", 2)):
+        p = subprocess.run([FARE, "quote", *given, "--fail-above", limit], capture_output=True, text=True)
+        same((p.returncode, "acme/eight" in p.stdout, "--fail-above" in p.stderr), (code, code != 2, code != 0))
+    spot = ("--time", "1h", "--offer", "acme/eight:spot", *BOOT, *DAY)
+    fare(*spot, "--fail-above", "1000USD", code=3)
+    fare("--time", "1h", "--gpu", "k80", "--provider", "acme", "--fail-above", "1000USD", *DAY, code=3)
+
+
+for test in (idle_hours, a_gate, several_machines, a_list, a_time, a_range, steps, number_of_gpus, an_offer, startup_and_traffic, buying, what_is_said):
     check(test)
 tap.done()
