@@ -21,7 +21,7 @@
 #include <stddef.h>
 
 #include "advise/estimate/rates.h"
-#include "advise/estimate/tables.h"
+#include "advise/estimate/estimate.h"
 #include "base/err.h"
 #include "record/field.h"
 #include "tables/device.h"
