@@ -278,7 +278,7 @@ def slurm():
     by = {r["project"]: r for r in got["rows"]}
     report("GPU-hours and their cost by account", abs(by["ec35"]["gpu_hours"] - 1389 / 3600) < 1e-9 and
            by["ec35"]["usd"] == "0.463" and by["ec85"]["unknown"] == 1 and "usd" not in by["ec85"], got)
-    page = runs("slurm-974804", ledger="s.db").stdout
+    page = runs("slurm-974804", "--all", ledger="s.db").stdout
     report("the page has the queue time", "26.0 s in the queue, then ran for 3 min 26 s" in page and "ec395" in page, page)
 
     # Other selections of fields, units, delimiters; a requeued job has two rows.
