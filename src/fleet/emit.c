@@ -8,7 +8,6 @@
 #include "base/buf.h"
 #include "base/fs.h"
 #include "base/utf8.h"
-#include "fleet/emit_parts.h"
 
 // ==== times: a crontab in the words of other schedulers, exactly, or not at all ====
 
@@ -22,7 +21,6 @@ enum emit_days emit_days_of(const struct crontab *tab)
     return weekdays ? EMIT_BY_DAY : EMIT_BOTH;
 }
 
-// For schedulers without a schedule for days that match both day fields.
 int emit_refuse_both(const struct crontab *tab, const char *why, struct err *err)
 {
     if (emit_days_of(tab) != EMIT_BOTH)
@@ -39,9 +37,6 @@ static void put_value(struct buf *out, int value, const char *const *names)
         buf_printf(out, "%d", value);
 }
 
-// Appends the numbers of the bits set from `low` to `high`, as "1,3-5", or "*" if all are. `range`
-// is what joins the ends of a range, `names` (optional) are written instead of numbers, names[0]
-// for 0.
 void emit_list(struct buf *out, uint64_t bits, int low, int high, const char *range,
                const char *const *names)
 {
@@ -144,7 +139,6 @@ void emit_release(struct emit_files *files)
     files->count = 0;
 }
 
-// The next file; there is room for EMIT_FILES.
 struct buf *emit_add(struct emit_files *files, const char *name, bool program)
 {
     struct emit_file *file = &files->items[files->count++];
@@ -163,8 +157,6 @@ static void put_comment(struct buf *out, const char *label, const char *text)
     buf_addc(out, '\n');
 }
 
-// Comments: what this is, the schedule, the command. Not the cost: prices change, and files that
-// are compared with what is installed must not.
 void emit_comments(struct buf *out, const struct emit_task *task, const char *what)
 {
     struct buf words = {0};
@@ -183,8 +175,6 @@ void emit_comments(struct buf *out, const struct emit_task *task, const char *wh
     buf_drop(out, &words);
 }
 
-// The start of a script: "#!/bin/sh", the comments, the name as a variable; `cost`: with the cost,
-// for set-up.sh.
 void emit_head(struct buf *out, const struct emit_task *task, bool cost, const char *what)
 {
     buf_adds(out, "#!/bin/sh\n");
@@ -197,7 +187,6 @@ void emit_head(struct buf *out, const struct emit_task *task, bool cost, const c
     shell_set(out, "name", task->name);
 }
 
-// Appends share/cron/NAME without its head, which ends with the first empty line.
 int emit_template(struct buf *out, const char *name, struct err *err)
 {
     SCOPED(buf_release) struct buf path = {0}, text = {0};

@@ -5,7 +5,7 @@
 
 #include "base/buf.h"
 #include "base/sha256.h"
-#include "fleet/emit_parts.h"
+#include "fleet/emit.h"
 
 // 40 hexadecimal digits that stand for a text; they fit into a label of any cloud.
 #define EMIT_SUM_BYTES 41

@@ -5,7 +5,7 @@
 
 #include "base/buf.h"
 #include "base/utf8.h"
-#include "fleet/emit_parts.h"
+#include "fleet/emit.h"
 #include "fleet/queues.h"
 
 // ==== emit_systemd ====

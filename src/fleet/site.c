@@ -81,7 +81,6 @@ int site_note(struct dispatcher *d, const struct task *task, struct err *err)
     return state_note(d->state, task, err);
 }
 
-// A task that no longer waits for anything here or anywhere.
 int site_finish(struct dispatcher *d, struct item *item, enum task_state state, const char *problem,
                 struct err *err)
 {
@@ -104,7 +103,6 @@ static int wait_again(struct dispatcher *d, struct fleet_site *s, struct item *i
     return site_note(d, task, err);
 }
 
-// A place of a target that rents has a machine from the first start on, until CLOSE.
 void site_set_open(struct dispatcher *d, struct fleet_site *s, bool open)
 {
     open &= s->place->target->describe != NULL;

@@ -272,18 +272,14 @@ static int read_budgets(struct measure *m, const struct run *run, struct budgets
 static int open_price(struct measure *m, struct err *err)
 {
     SCOPED(run_release) struct run run = {0};
-    int rc = provenance_set(m->o, &m->secrets, m->machine, &run, err);
-    if (rc == 0)
-        rc = provenance_boot(m->machine, true, false, &run, err);
+    TRY(provenance_set(m->o, &m->secrets, m->machine, &run, err));
+    TRY(provenance_boot(m->machine, true, false, &run, err));
     m->ordered_ns = run_ordered_ns(&run);
-    if (rc == 0)
-        rc = measure_price_open(&m->price, m->desk->market, m->o->offer, m->o->currency, &run, err);
-    if (rc == 0)
-        rc = read_budgets(m, &run, &m->budgets, err);
-    if (rc == 0)
-        measure_budget_say(&m->budgets, m->desk->market,
-                           m->price ? measure_price_hour(m->price) : 0, &m->says);
-    return rc;
+    TRY(measure_price_open(&m->price, m->desk->market, m->o->offer, m->o->currency, &run, err));
+    TRY(read_budgets(m, &run, &m->budgets, err));
+    measure_budget_say(&m->budgets, m->desk->market, m->price ? measure_price_hour(m->price) : 0,
+                       &m->says);
+    return 0;
 }
 
 // Refuses a ledger that cannot work before the training, not after it. A database that is down or

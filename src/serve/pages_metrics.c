@@ -87,20 +87,15 @@ int page_metrics(const struct request *request, struct answer *answer, struct er
     struct site *site = request->site;
     struct ledger *ledger;
     SCOPED(buf_release) struct buf stamp = {0};
-    int rc = request_ledger(request, &ledger, err);
-    if (rc == 0)
-        rc = ledger_stamp(ledger, &stamp, err);
-    if (rc == 0 && !copy_cached(site, &stamp, &answer->text)) {
-        rc = make(request, ledger, &answer->text, err);
-        if (rc == 0)
-            cache(site, &stamp, &answer->text);
+    SCOPED(runs_release) struct runs running = {0};
+    TRY(request_ledger(request, &ledger, err));
+    TRY(ledger_stamp(ledger, &stamp, err));
+    if (!copy_cached(site, &stamp, &answer->text)) {
+        TRY(make(request, ledger, &answer->text, err));
+        cache(site, &stamp, &answer->text);
     }
-    struct runs running = {0};
-    if (rc == 0)
-        rc = live_runs(ledger, &running, err);
-    if (rc == 0)
-        running_openmetrics(&answer->text, running.runs.items, running.runs.count);
-    record_release(runs_fields, &running);
+    TRY(live_runs(ledger, &running, err));
+    running_openmetrics(&answer->text, running.runs.items, running.runs.count);
     answer->type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    return rc;
+    return 0;
 }

@@ -65,11 +65,10 @@ static int is_new_place(struct gathering *g, const struct offer *o, bool *new, s
     SCOPED(buf_release) struct buf key = {0};
     size_t number, before = g->places.count;
     buf_printf(&key, "%s\n%s\n%s", o->provider, o->region, o->zone);
-    int rc = buf_check(&key, err);
-    if (rc == 0)
-        rc = index_number(&g->places, buf_str(&key), key.len, &number, err);
+    TRY(buf_check(&key, err));
+    TRY(index_number(&g->places, buf_str(&key), key.len, &number, err));
     *new = g->places.count > before;
-    return rc;
+    return 0;
 }
 
 static int add_offer(struct gathering *g, const struct listing_line *line, struct err *err)
@@ -288,8 +287,7 @@ static int add_plots(struct market *market, const struct listing *list, struct g
         plot_speed(&draft, gpu);
     if (draft.rc == 0)
         plot_offer_histories(&draft, market, list);
-    int rc = draft.rc == 0 ? take_plots(gpu, &page, err) : draft.rc;
-    return rc;
+    return draft.rc == 0 ? take_plots(gpu, &page, err) : draft.rc;
 }
 
 int gpu_make(struct market *market, const char *name, struct gpu_model *out, struct err *err)
@@ -299,27 +297,21 @@ int gpu_make(struct market *market, const char *name, struct gpu_model *out, str
     TRY(market_devices(market, &devices, err));
     const struct device *device = device_find(devices, name);
     const struct book_filter filter = {.gpu = device ? device->name : name, .with_gpu = true};
-    int rc = offers_list(market, &filter, &list, err);
-    if (rc == 0 && list.count == 0 && (!device || device->vector_bits > 0)) {
-        rc = err_set(err, ERR_MISSING, "no GPU is called '%s'", name);
-        err_hint(err, "'fare prices devices' lists those that are known");
+    TRY(offers_list(market, &filter, &list, err));
+    if (list.count == 0 && (!device || device->vector_bits > 0)) {
+        err_set(err, ERR_MISSING, "no GPU is called '%s'", name);
+        return err_hint(err, "'fare prices devices' lists those that are known");
     }
-    if (rc == 0)
-        rc = TEXTS_SET(err, {&out->schema, GPU_SCHEMA},
-                       {&out->gpu, list.count > 0 ? list.items[0].offer.gpu : device->name});
-    if (rc == 0)
-        rc = page_made(&out->made, &out->program, err);
-    if (rc == 0 && device)
-        rc = set_device(device, out, err);
-    if (rc == 0)
-        rc = add_providers(market, &list, out, err);
-    if (rc == 0 && device)
-        rc = add_speeds(devices, device, out, err);
-    if (rc == 0)
-        rc = set_title(out, &list, err);
-    if (rc == 0)
-        rc = add_plots(market, &list, out, err);
-    return rc;
+    TRY(TEXTS_SET(err, {&out->schema, GPU_SCHEMA},
+                  {&out->gpu, list.count > 0 ? list.items[0].offer.gpu : device->name}));
+    TRY(page_made(&out->made, &out->program, err));
+    if (device)
+        TRY(set_device(device, out, err));
+    TRY(add_providers(market, &list, out, err));
+    if (device)
+        TRY(add_speeds(devices, device, out, err));
+    TRY(set_title(out, &list, err));
+    return add_plots(market, &list, out, err);
 }
 
 // ---- its page

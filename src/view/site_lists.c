@@ -32,6 +32,13 @@ static void link_below(struct buf *out, const char *id)
     link_here(out, id);
 }
 
+static int read_run(struct site_job *job, size_t number, struct buf *text, struct run *run,
+                    struct err *err)
+{
+    TRY(site_record(job, &job->runs[number], text, err));
+    return record_from_text(record_part(&run_list_part), buf_str(text), text->len, run, err);
+}
+
 int site_rows(struct site_job *job, const size_t *numbers, size_t count, bool below,
               struct buf *out, struct err *err)
 {
@@ -40,9 +47,7 @@ int site_rows(struct site_job *job, const size_t *numbers, size_t count, bool be
     int rc = 0;
     for (size_t i = 0; i < count && rc == 0; i++) {
         struct run run = {0};
-        rc = site_record(job, &job->runs[numbers[i]], &text, err);
-        if (rc == 0)
-            rc = record_from_text(record_part(&run_list_part), buf_str(&text), text.len, &run, err);
+        rc = read_run(job, numbers[i], &text, &run, err);
         if (rc == 0)
             run_list_add(&list, &run);
         record_release(record_part(&run_list_part), &run);
@@ -122,9 +127,7 @@ static int list_json(struct site_job *job, size_t number, size_t pages, struct b
     buf_adds(out, "{\"schema\":\"" RUNS_SCHEMA "\",\"runs\":[");
     for (size_t i = 0; i < count && rc == 0; i++) {
         struct run run = {0};
-        rc = site_record(job, &job->runs[first + i], &text, err);
-        if (rc == 0)
-            rc = record_from_text(record_part(&run_list_part), buf_str(&text), text.len, &run, err);
+        rc = read_run(job, first + i, &text, &run, err);
         buf_adds(out, i ? ",\n" : "\n");
         if (rc == 0)
             rc = record_to_line(record_part(&run_list_part), &run, out, err);
@@ -137,21 +140,17 @@ static int list_json(struct site_job *job, size_t number, size_t pages, struct b
 int site_lists(struct site_job *job, struct err *err)
 {
     size_t pages = job->run_count > RUN_LIST_ROWS ? job->run_count / PER_PAGE : 1;
-    int rc = 0;
-    for (size_t number = 1; number <= pages && rc == 0; number++) {
+    for (size_t number = 1; number <= pages; number++) {
         SCOPED(buf_release) struct buf html = {0}, json = {0};
         char path[64];
-        rc = list_html(job, number, pages, &html, err);
+        TRY(list_html(job, number, pages, &html, err));
         page_path(number, pages, "html", path);
-        if (rc == 0)
-            rc = site_put(job, path, &html, err);
-        if (rc == 0)
-            rc = list_json(job, number, pages, &json, err);
+        TRY(site_put(job, path, &html, err));
+        TRY(list_json(job, number, pages, &json, err));
         page_path(number, pages, "json", path);
-        if (rc == 0)
-            rc = site_put(job, path, &json, err);
+        TRY(site_put(job, path, &json, err));
     }
-    return rc;
+    return 0;
 }
 
 // ---- trainings
@@ -301,21 +300,14 @@ int site_overview(struct site_job *job, struct err *err)
 {
     SCOPED(page_release) struct page page = {0};
     SCOPED(buf_release) struct buf html = {0}, comparisons = {0};
-    int rc = site_page_make(job, job->ask->page.market, NULL, SIZE_MAX, &page, err);
-    if (rc == 0) {
-        show_comparisons(&comparisons, job, &page);
-        rc = show_overview(&html, job, &page, err);
-    }
-    if (rc == 0)
-        rc = site_put(job, "compare.html", &comparisons, err);
-    if (rc == 0)
-        rc = put_json(job, "compare.json", compare_fields, &page.compare, err);
-    if (rc == 0)
-        rc = site_put(job, "index.html", &html, err);
+    TRY(site_page_make(job, job->ask->page.market, NULL, SIZE_MAX, &page, err));
+    show_comparisons(&comparisons, job, &page);
+    TRY(show_overview(&html, job, &page, err));
+    TRY(site_put(job, "compare.html", &comparisons, err));
+    TRY(put_json(job, "compare.json", compare_fields, &page.compare, err));
+    TRY(site_put(job, "index.html", &html, err));
     struct page light = page; // costs and plots are beside the comparisons and runs
     memset(&light.quotes, 0, sizeof light.quotes);
     memset(&light.plots, 0, sizeof light.plots);
-    if (rc == 0)
-        rc = put_json(job, "index.json", page_fields, &light, err);
-    return rc;
+    return put_json(job, "index.json", page_fields, &light, err);
 }

@@ -66,13 +66,10 @@ static int add_was(struct site_store *s, struct site_index *from, struct err *er
     for (size_t i = 0; i < from->files.count; i++) {
         struct site_file *file = &from->files.items[i];
         size_t number, before = s->was_files.count;
-        struct buf key = {0};
+        SCOPED(buf_release) struct buf key = {0};
         buf_printf(&key, "%s %s", file->sha256, file->path);
-        int rc = buf_check(&key, err);
-        if (rc == 0)
-            rc = index_number(&s->was_files, buf_str(&key), key.len, &number, err);
-        buf_release(&key);
-        TRY(rc);
+        TRY(buf_check(&key, err));
+        TRY(index_number(&s->was_files, buf_str(&key), key.len, &number, err));
         if (number < before)
             continue;
         TRY(index_number(&s->was_paths, file->path, strlen(file->path), &number, err));
@@ -389,19 +386,13 @@ static int remove_old(struct site_store *s, struct err *err)
 // The list of both sites is on the disk before the first file moves.
 static int change(struct site_store *s, const struct buf *index, struct err *err)
 {
-    struct buf both = {0};
-    int rc = list_text(s, true, &both, err);
-    if (rc == 0)
-        rc = write_at(s->stage, NEXT_LIST, &both, err);
-    buf_release(&both);
-    if (rc == 0)
-        rc = write_at(s->stage, SITE_INDEX, index, err);
-    if (rc == 0)
-        rc = sync_all(s, err);
-    if (rc == 0 && (renameat(s->stage, NEXT_LIST, s->stage, LIST) != 0 || fsync(s->stage) != 0))
-        rc = err_errno(err, errno, "cannot write the site '%s'", s->folder);
-    if (rc != 0)
-        return rc;
+    SCOPED(buf_release) struct buf both = {0};
+    TRY(list_text(s, true, &both, err));
+    TRY(write_at(s->stage, NEXT_LIST, &both, err));
+    TRY(write_at(s->stage, SITE_INDEX, index, err));
+    TRY(sync_all(s, err));
+    if (renameat(s->stage, NEXT_LIST, s->stage, LIST) != 0 || fsync(s->stage) != 0)
+        return err_errno(err, errno, "cannot write the site '%s'", s->folder);
     s->begun = true;
     TRY(move_all(s, true, err));
     TRY(move_all(s, false, err));
@@ -414,18 +405,15 @@ int site_store_commit(struct site_store *s, struct err *err)
 {
     SCOPED(buf_release) struct buf index = {0}, was = {.max = FILE_MOST + (1 << 16)};
     bool there = false;
-    int rc = list_text(s, false, &index, err);
-    if (rc == 0)
-        rc = read_at(s->dir, SITE_INDEX, &was, &there, err);
-    bool same = rc == 0 && there && s->written == 0 && was.len == index.len &&
+    TRY(list_text(s, false, &index, err));
+    TRY(read_at(s->dir, SITE_INDEX, &was, &there, err));
+    bool same = there && s->written == 0 && was.len == index.len &&
                 memcmp(buf_str(&was), buf_str(&index), was.len) == 0;
-    if (rc == 0 && !same)
-        rc = change(s, &index, err);
-    if (rc == 0)
-        rc = remove_old(s, err);
-    if (rc == 0)
-        unlinkat(s->stage, LIST, 0);
-    return rc;
+    if (!same)
+        TRY(change(s, &index, err));
+    TRY(remove_old(s, err));
+    unlinkat(s->stage, LIST, 0);
+    return 0;
 }
 
 void site_store_close(struct site_store *s)
