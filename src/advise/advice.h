@@ -13,7 +13,7 @@ struct advice_wishes {
     struct maybe_int budget; // nano-USD
     int64_t use_ns_a_month;  // on the machine of the run that was asked for; 0: not asked for
     int64_t runs;            // experiments of the same kind; 0: not asked for
-    int64_t idle_ns_a_day; // that the machine has no work; 0: not asked for
+    int64_t idle_ns_a_day;   // that the machine has no work; 0: not asked for
     bool buy;
     struct own_machine own; // with `buy`; without it only its power counts
     struct power power;     // of the machine of the run asked for
