@@ -641,8 +641,8 @@ int place_find(struct ledger_place *place, const char *where, struct err *err)
         rc = place->name ? data_folder(&folder, NULL) : ERR_MEMORY;
         if (rc == ERR_MEMORY)
             err_memory(err);
-        else // without a home folder only the last spool works
-            rc = set_spools(place, rc == 0 ? buf_str(&folder) : "/nonexistent", err);
+        else // without a home folder only the last spool works: below a file nobody makes folders
+            rc = set_spools(place, rc == 0 ? buf_str(&folder) : "/dev/null", err);
     }
     if (rc != 0)
         place_release(place);

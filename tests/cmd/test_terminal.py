@@ -54,9 +54,11 @@ for columns in (50, 80, 100):
     report(f"fills {columns} columns and no more", columns - 12 <= widest(text) <= columns, text)
 report("no wider than 100 columns on a wide screen", widest(shown("check", columns=250)) <= 100)
 size = "import os; print(*os.get_terminal_size())"
+root = set(os.listdir("/"))
 for rows, columns, seen in ((30, 99, "99 30"), (0, 0, "80 24")):  # without a size, what a terminal of old has
     text = shown("run", "--ledger", os.path.join(os.environ["TMPDIR"], "l.db"), "--", sys.executable, "-c", size, rows=rows, columns=columns)
     report(f"a command in {rows} rows of {columns} columns sees {seen}", seen in text, text)
+report("a run without a home folder makes none", set(os.listdir("/")) == root, set(os.listdir("/")) - root)
 text = shown("check", columns=10)
 report("a terminal of 10 columns gets lines of 40", widest(text) <= 60 and "warning" in text, text)
 for columns in (40, 80):

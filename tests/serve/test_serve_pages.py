@@ -155,11 +155,11 @@ chrome.driver.find_element("name", "max_price").send_keys("3")
 chrome.driver.find_element("css selector", "select[name=kind] option[value=spot]").click()
 chrome.driver.find_element("css selector", "form button").click()
 rows = soon("return [...document.querySelectorAll('[aria-label=Offers] tbody tr')].map(r => [r.cells[0].textContent, "
-            "r.cells[4].textContent, r.cells[1].textContent])", lambda rows: all("H100" in gpus for _, _, gpus in rows))
-report("the book, filtered", rows and all("H100" in gpus and ":spot" in name and float(usd) <= 3 for name, usd, gpus in rows), rows)
+            "r.cells[4].textContent, r.cells[1].innerText])", lambda rows: all("H100" in gpus for gpus, _, _ in rows))
+report("the book, filtered", rows and all("H100" in gpus and name.endswith(":spot") and float(usd) <= 3 for gpus, usd, name in rows), rows)
 chrome.driver.find_element("css selector", "[aria-label=Offers] tbody a").click()
 text = soon("return document.body ? document.body.innerText : ''", lambda t: "Price history" in t)
-report("an offer, by its link", rows and rows[0][0] in text, text)
+report("an offer, by its link", rows and rows[0][2].split()[-1] in text, text)
 
 # ---- from the list to a run and what it would cost, where no script may run: by pointer alone
 
