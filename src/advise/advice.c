@@ -21,9 +21,11 @@
 static void add_assumptions(struct buf *text, const struct own_machine *own)
 {
     bool power = own->kwh >= 0 && own->busy_mw >= 0;
+    const char *missing = own->kwh >= 0       ? ", and counts no power (--watts)"
+                          : own->busy_mw >= 0 ? ", and counts no power (--kwh)"
+                                              : ", and counts no power (--watts, --kwh)";
     buf_printf(text, " This assumes that it works %s a month%s",
-               units_count(own->use_s_a_month / 3600, "hour").s,
-               power ? "" : ", and counts no power (--watts, --kwh)");
+               units_count(own->use_s_a_month / 3600, "hour").s, power ? "" : missing);
     buf_printf(text, "%s.", own->interest > 0 ? "" : power ? ", without interest" : "");
 }
 
@@ -299,9 +301,10 @@ static int add_estimated(struct buf *text, const struct quote_ask *ask,
                : mine         ? "The time on the machine to buy is"
                               : "The time on the rented one is");
     if (mine)
-        buf_adds(text, bought->certainty);
+        buf_adds(text, bought->spread ? bought->spread : bought->certainty);
     if (theirs)
-        buf_printf(text, "%s%s", mine ? " and " : "", rent->certainty);
+        buf_printf(text, "%s%s", mine ? " and " : "",
+                   rent->spread ? rent->spread : rent->certainty);
     return 0;
 }
 

@@ -228,7 +228,13 @@ static void say_nobody(const struct quote *quote, const struct verdict_quote *q,
     buf_adds(out, ".");
     if (bill_time_is_bound(least))
         return;
-    verdict_add_bill(out, quote, count == 1 ? " It is " : " The lowest is ", least);
+    const struct bill *lower = q->estimated[VERDICT_COST].bound.bill; // stands behind it
+    bool with_run = !least->certainty && lower && bill_total(lower) < bill_total(least);
+    verdict_add_bill(out, quote,
+                     count == 1 ? " It is "
+                     : with_run ? " The lowest with a run is "
+                                : " The lowest is ",
+                     least);
     buf_adds(out, ".");
 }
 
