@@ -410,7 +410,7 @@ const char *advice_machine(const struct quote_ask *ask)
     return m->instance_type ? m->instance_type : m->name ? m->name : m->gpu ? m->gpu : m->cpu;
 }
 
-void advice_add_machine(struct buf *out, const struct quote_ask *ask)
+static void advice_add_machine(struct buf *out, const struct quote_ask *ask)
 {
     const char *name = ask->asked ? advice_machine(ask) : NULL;
     if (run_given(ask->evidence[0].run)) {
@@ -602,7 +602,7 @@ int advice_make(const struct quote_ask *ask, const struct advice_wishes *w, stru
     TRY(mark_quote(w, quote, err));
     TRY(say_verdict(quote, err));
     struct quote view = *quote;
-    struct bill *copies = calloc(all + 1, sizeof *copies);
+    SCOPED(free_pointer) struct bill *copies = calloc(all + 1, sizeof *copies);
     if (!copies)
         return err_memory(err);
     view.bills.items = copies;
@@ -611,8 +611,7 @@ int advice_make(const struct quote_ask *ask, const struct advice_wishes *w, stru
     view.estimates.count =
         copy_possible(quote->estimates.items, quote->estimates.count, view.estimates.items);
     bool impossible = all > 0 && view.bills.count + view.estimates.count == 0;
-    int rc = impossible ? 0 : advise(ask, w, &view, err);
+    TRY(impossible ? 0 : advise(ask, w, &view, err));
     quote->advice = view.advice;
-    free(copies);
-    return rc;
+    return 0;
 }

@@ -8,9 +8,6 @@
 
 bool advice_is_own(const struct bill *bill); // a bought machine
 
-void advice_add_machine(struct buf *out,
-                        const struct quote_ask *ask); // "the machine measured (k80)"
-
 // The ends of an estimated training time as shares of it; 1 and 1: it is not estimated.
 void advice_spread(const struct bill *bill, double *low, double *high);
 

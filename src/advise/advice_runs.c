@@ -2,7 +2,6 @@
 // More than one run: one after the other on a fast machine or in parallel on cheap ones, and use by
 // the month. Estimates count too, with the ends of their intervals.
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "advise/advice_parts.h"

@@ -36,11 +36,6 @@ static void say(struct maker *m, enum comparable verdict, const char *format, ..
     m->rc = texts_add(&to->reasons, text, m->err);
 }
 
-static bool same(const char *a, const char *b)
-{
-    return (!a && !b) || (a && b && strcmp(a, b) == 0);
-}
-
 static const char *or_unknown(const char *text)
 {
     return text ? text : "unknown";
@@ -144,7 +139,7 @@ static void compare_definition(struct maker *m)
         compare_command(m);
         return;
     }
-    if (!same(a->workload, b->workload)) {
+    if (!text_same(a->workload, b->workload)) {
         say(m, COMPARABLE_NOT, "different trainings: %s and %s", or_unknown(a->workload),
             or_unknown(b->workload));
         return;

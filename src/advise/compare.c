@@ -98,7 +98,7 @@ void comparing_free(struct comparing *c)
     }
     for (size_t i = 0; i < c->pick_count; i++)
         selector_release(&c->picks[i].selector);
-    expected_close(c->expected);
+    estimate_tables_close(c->tables);
     free(c->picks);
     free(c->groups);
     free(c->sections);

@@ -103,6 +103,21 @@ static void set_ratio(double value, double low, double high, double base,
     out->high = some_real(high / base);
 }
 
+// All costs of a row at the rate of one day; a null currency changes nothing.
+static int compare_local_row(struct market *market, const char *currency, int day,
+                             struct compare_row *row, struct err *err)
+{
+    struct buf words = {0};
+    if (!currency || !row->cost.usd.known)
+        return 0;
+    TRY(text_set(&row->cost.local_currency, currency, err));
+    TRY(local_money(market, currency, day, row->cost.usd, &row->cost.local, err));
+    TRY(local_money(market, currency, day, row->cost.low_usd, &row->cost.local_low, err));
+    TRY(local_money(market, currency, day, row->cost.high_usd, &row->cost.local_high, err));
+    int rc = local_words(market, currency, day, &words, err);
+    return rc == 0 ? text_take(&row->cost.exchange, &words, err) : (buf_release(&words), rc);
+}
+
 static int fill_cost(const struct compare_targets *all, const struct target *t,
                      const struct bill_time *time, struct compare_row *row, struct err *err)
 {
@@ -215,20 +230,6 @@ int compare_targets_add(const struct compare_targets *all, const struct run *con
     estimates_close(estimates);
     free(evidence);
     return rc;
-}
-
-int compare_local_row(struct market *market, const char *currency, int day, struct compare_row *row,
-                      struct err *err)
-{
-    struct buf words = {0};
-    if (!currency || !row->cost.usd.known)
-        return 0;
-    TRY(text_set(&row->cost.local_currency, currency, err));
-    TRY(local_money(market, currency, day, row->cost.usd, &row->cost.local, err));
-    TRY(local_money(market, currency, day, row->cost.low_usd, &row->cost.local_low, err));
-    TRY(local_money(market, currency, day, row->cost.high_usd, &row->cost.local_high, err));
-    int rc = local_words(market, currency, day, &words, err);
-    return rc == 0 ? text_take(&row->cost.exchange, &words, err) : (buf_release(&words), rc);
 }
 
 // An amount times mean ÷ usd, both of the whole row.

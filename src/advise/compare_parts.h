@@ -6,6 +6,7 @@
 #include "advise/compare.h"
 #include "advise/compare_estimates.h"
 #include "advise/difference.h"
+#include "advise/estimate/estimate.h"
 #include "advise/selector.h"
 #include "base/array.h"
 
@@ -81,7 +82,7 @@ struct comparing {
     size_t group_count, group_capacity;
     int64_t runs;
     struct buf key;
-    struct expected *expected; // null until a sentence needs it
+    struct estimate_tables *tables; // null until a sentence needs them
 };
 
 enum { IDS_MAX = 20 };
@@ -125,14 +126,5 @@ int compare_types(struct compare_workload *workload, struct err *err) MUST_USE;
 // Of such rows, appends which is cheapest and fastest, and when the dear ones pay.
 // `shared`: the costs have a month's share.
 int compare_say_providers(struct compare_workload *workload, bool shared, struct err *err) MUST_USE;
-
-// The sentences of a workload, and of all (compare_sentences.c).
-int compare_sentences(const struct comparing *comparing, struct compare_workload *workload,
-                      struct err *err) MUST_USE;
-int compare_summary(struct compare *compare, struct err *err) MUST_USE;
-
-// The fastest GPU of a section against the base's, by their data sheets.
-int compare_expectation(struct comparing *comparing, const struct section *section,
-                        struct compare_workload *workload, struct err *err) MUST_USE;
 
 #endif

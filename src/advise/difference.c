@@ -90,34 +90,6 @@ void difference_of(const struct figure *a, const struct figure *b, struct differ
 
 #define BUSY 0.9 // share of the time: below it the host has a part in the step time
 
-struct expected {
-    const struct devices *devices;
-    struct estimate_tables *tables;
-};
-
-int expected_open(struct expected **out, const struct devices *devices, struct err *err)
-{
-    struct expected *e = calloc(1, sizeof *e);
-    *out = NULL;
-    if (!e)
-        return err_memory(err);
-    e->devices = devices;
-    int rc = estimate_tables_open(&e->tables, err);
-    if (rc == 0)
-        *out = e;
-    else
-        expected_close(e);
-    return rc;
-}
-
-void expected_close(struct expected *e)
-{
-    if (!e)
-        return;
-    estimate_tables_close(e->tables);
-    free(e);
-}
-
 static double busy_of(const struct run *run) // negative: unknown
 {
     if (run->account.busy_share.known)
@@ -138,11 +110,11 @@ static void add_reason(double busy, double faster, double low, double high, stru
                       "reaches");
 }
 
-void expected_words(const struct expected *e, const struct run *base, const struct run *run,
-                    double faster, struct buf *out)
+void expected_words(const struct estimate_tables *tables, const struct devices *devices,
+                    const struct run *base, const struct run *run, double faster, struct buf *out)
 {
-    struct estimate_place from = estimate_place_of(base, e->devices);
-    struct estimate_place to = estimate_place_of(run, e->devices);
+    struct estimate_place from = estimate_place_of(base, devices);
+    struct estimate_place to = estimate_place_of(run, devices);
     const struct estimate_time second = {.s = 1};
     struct estimate estimate;
     double busy = busy_of(run);
@@ -155,7 +127,7 @@ void expected_words(const struct expected *e, const struct run *base, const stru
     bound.use.steady.gpu_percent = some_real(100);
     from.rates = to.rates = NULL;
     to.clock_mhz = 0;
-    estimate_make(e->tables, &bound, &from, &to, &second, &estimate);
+    estimate_make(tables, &bound, &from, &to, &second, &estimate);
     if (estimate.kind != ESTIMATE_ESTIMATED)
         return;
     double low = 1 / estimate.high_s, high = 1 / estimate.low_s;

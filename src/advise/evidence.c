@@ -93,7 +93,8 @@ static bool is_better(const struct workload *w, const struct run *a, const struc
     return strcmp(a->started, b->started) > 0;
 }
 
-bool evidence_usable(const struct run *run)
+// A run that failed, or whose machine was assumed (--offer), tells nothing about a machine.
+static bool evidence_usable(const struct run *run)
 {
     return !run_failed(run) && !is_assumed(run);
 }
@@ -564,7 +565,8 @@ static bool is_wanted(const struct run_history *history, const struct run *run)
     return !again && evidence_usable(run) && !run_stopped(run) && bill_time_of(run, &time);
 }
 
-int run_history_add(void *history_, const char *id, const char *text, struct err *err)
+// For ledger_each().
+static int run_history_add(void *history_, const char *id, const char *text, struct err *err)
 {
     (void)id;
     struct run_history *history = history_;
@@ -619,19 +621,14 @@ void run_history_release(struct run_history *history)
 
 // ---- the same training
 
-static bool same_text(const char *a, const char *b)
-{
-    return a && b ? strcmp(a, b) == 0 : a == b;
-}
-
 static bool same_training(const struct run *a, const struct run *b)
 {
-    if (!same_text(a->workload, b->workload) || !same_text(a->framework, b->framework))
+    if (!text_same(a->workload, b->workload) || !text_same(a->framework, b->framework))
         return false;
     if (a->workload ? differ(a->net, b->net) || differ(a->recipe, b->recipe)
                     : !comparable_command(a, b))
         return false;
-    return same_text(a->variant, b->variant) && evidence_same_setting(a, b) &&
+    return text_same(a->variant, b->variant) && evidence_same_setting(a, b) &&
            comparable_data(a, b) && comparable_length(a, b);
 }
 
@@ -656,13 +653,13 @@ bool run_history_same_software(const struct run *a, const struct run *b)
     for (size_t i = 0; i < a->libraries.count && i < LIBRARIES_MAX; i++)
         for (size_t k = 0; k < b->libraries.count && k < LIBRARIES_MAX; k++) {
             const struct run_library *x = &a->libraries.items[i], *y = &b->libraries.items[k];
-            if (x->name && same_text(x->name, y->name) && strcmp(x->name, DRIVER) != 0 &&
+            if (x->name && text_same(x->name, y->name) && strcmp(x->name, DRIVER) != 0 &&
                 !same_version(x->version, y->version))
                 return false;
         }
     if (!a->started || !b->started || !clock_parse(a->started, &from) ||
         !clock_parse(b->started, &to))
-        return same_text(run_label(a, "published"), run_label(b, "published"));
+        return text_same(run_label(a, "published"), run_label(b, "published"));
     return to - from <= YEAR_S && from - to <= YEAR_S;
 }
 

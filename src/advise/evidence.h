@@ -90,9 +90,6 @@ const char *proof_too_large(const struct proofs *proofs, const struct proof *pro
 const char *proof_no_memory(const struct proof *proof, const struct offer *offer,
                             char why[EVIDENCE_WHY]); // of the host alone
 
-// A run that failed, or whose machine was assumed (--offer), tells nothing about a machine.
-bool evidence_usable(const struct run *run);
-
 // Equal precision and batch, or both unknown.
 bool evidence_same_setting(const struct run *a, const struct run *b);
 
@@ -120,9 +117,6 @@ struct run_history {
 int run_history_load(struct run_history *history, struct ledger *ledger,
                      const struct ledger_filter *which, const char *first,
                      struct err *err) MUST_USE;
-
-// Adds a run that is known by its record: for ledger_each().
-ledger_visit_fn run_history_add;
 
 // Adds the published runs, after the ledger's. They must outlive the history.
 int run_history_lend(struct run_history *history, const struct published *all,

@@ -2,7 +2,6 @@
 #include "advise/quote.h"
 
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

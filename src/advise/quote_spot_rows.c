@@ -185,20 +185,6 @@ static int64_t in_usd(const struct falling *f, double cost)
                      0.5);
 }
 
-static int by_size(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
-static struct replay_quantiles sorted(int64_t *values, size_t n)
-{
-    qsort(values, n, sizeof *values, by_size);
-    return (struct replay_quantiles){values[(10 * n + 99) / 100 - 1],
-                                     values[(50 * n + 99) / 100 - 1],
-                                     values[(90 * n + 99) / 100 - 1]};
-}
-
 // Starts whose deadline lies within the trace, if there are any; else all, and it begins again.
 static size_t start_ticks(const struct policy_job *job)
 {
@@ -228,10 +214,10 @@ static int add_policy(struct spotting *s, struct falling *f, enum policy policy,
         end += (double)f->ends[i] / (double)f->starts;
         kept &= r.finished && r.cost >= 0;
     }
-    struct replay_quantiles q = sorted(f->costs, f->starts);
+    struct replay_quantiles q = replay_quantiles_of(f->costs, f->starts);
     row->deadline_kept = some_bool(kept);
     if (policy != POLICY_BEST) {
-        struct replay_quantiles t = sorted(f->ends, f->starts);
+        struct replay_quantiles t = replay_quantiles_of(f->ends, f->starts);
         set_times(row, end, &t);
     }
     set_money(row, in_usd(f, cost), in_usd(f, (double)q.low), in_usd(f, (double)q.middle),

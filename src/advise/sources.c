@@ -103,8 +103,8 @@ static int try_pair(struct references *all, const struct trials *t,
     return add_reference(all, &r, err);
 }
 
-int references_make(struct references *all, const struct trials *t,
-                    const struct estimate_tables *tables, struct err *err)
+static int references_make(struct references *all, const struct trials *t,
+                           const struct estimate_tables *tables, struct err *err)
 {
     for (size_t i = 0; i < t->count; i++) {
         const struct proof *a = &t->items[i];
@@ -120,7 +120,7 @@ int references_make(struct references *all, const struct trials *t,
     return 0;
 }
 
-void references_release(struct references *all)
+static void references_release(struct references *all)
 {
     free(all->items);
 }

@@ -43,10 +43,6 @@ struct references {
     size_t count, cap;
 };
 
-int references_make(struct references *references, const struct trials *trials,
-                    const struct estimate_tables *tables, struct err *err) MUST_USE;
-void references_release(struct references *references);
-
 struct sources_ask {
     const struct estimate_tables *tables;
     const struct devices *devices;

@@ -733,10 +733,7 @@ int http_download(const struct http_download *download, struct err *err)
 {
     int64_t deadline_ns =
         download->timeout_ms ? clock_now_ns() + download->timeout_ms * NS_PER_MS : 0;
-    struct http_call call = {0};
-    int rc = http_download_all(download, &call, 1, deadline_ns, err);
-    if (rc == 0 && call.err.code != 0)
-        rc = err_pass(err, call.err.code, &call.err);
-    http_call_release(&call);
-    return rc;
+    SCOPED(http_call_release) struct http_call call = {0};
+    TRY(http_download_all(download, &call, 1, deadline_ns, err));
+    return call.err.code != 0 ? err_pass(err, call.err.code, &call.err) : 0;
 }

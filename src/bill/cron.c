@@ -217,36 +217,25 @@ static int find_rule(struct cron_job *job, struct err *err)
     struct offer offer;
     SCOPED(buf_release) struct buf text = {0};
     int64_t hour = 0;
-    int rc = find_offer(job, &offer, err);
-    if (rc == 0 && job->ask->run)
-        rc = up_by_run(job, &offer, err);
-    if (rc == 0)
-        rc = market_price(job->market, &offer, &wishes, p, err);
-    if (rc != 0)
-        return rc;
+    TRY(find_offer(job, &offer, err));
+    if (job->ask->run)
+        TRY(up_by_run(job, &offer, err));
+    TRY(market_price(job->market, &offer, &wishes, p, err));
     if (offer.gpus_milli > 0)
         r->gpus = some_real(offer.gpus_milli / 1000.0);
     book_name(&offer, &text);
-    rc = buf_check(&text, err);
-    if (rc == 0) // as the user wrote it, unless the book chose a region
-        rc = text_set(&r->offer, offer.day > 0 ? buf_str(&text) : ask->offer, err);
+    TRY(buf_check(&text, err)); // as the user wrote it, unless the book chose a region
+    TRY(text_set(&r->offer, offer.day > 0 ? buf_str(&text) : ask->offer, err));
     buf_reset(&text);
     priced_words(p, false, &text);
-    if (rc == 0)
-        rc = buf_check(&text, err);
-    if (rc == 0)
-        rc = text_set(&r->rule, buf_str(&text), err);
-    if (rc == 0)
-        rc = text_set(&r->tariff, p->tariff->id, err);
+    TRY(text_take(&r->rule, &text, err));
+    TRY(text_set(&r->tariff, p->tariff->id, err));
     r->rule_assumed = some_bool(p->assumed);
     r->machine_tasks = some_int(schedule_capacity(&job->schedule));
-    if (rc == 0)
-        rc = priced_hour(p, &hour, err);
-    if (rc == 0)
-        r->rate_per_hour = some_money(hour);
-    if (rc == 0)
-        rc = text_set(&r->rate_source, p->own_rate ? "from your rates.csv" : offer.source, err);
-    return rc == 0 ? note_price(job, err) : rc;
+    TRY(priced_hour(p, &hour, err));
+    r->rate_per_hour = some_money(hour);
+    TRY(text_set(&r->rate_source, p->own_rate ? "from your rates.csv" : offer.source, err));
+    return note_price(job, err);
 }
 
 // Prices of disk, scheduler and functions: the user's, else the provider's.
@@ -444,10 +433,16 @@ static int add_notes(struct cron_job *job, const struct schedule_bill *bill, str
     return 0;
 }
 
+static void job_release(struct cron_job *job)
+{
+    free(job->provider);
+    free(job->name);
+}
+
 int cron_make(struct market *market, const struct cron_ask *ask, struct schedule_record *r,
               struct err *err)
 {
-    struct cron_job job = {.ask = ask, .market = market, .record = r};
+    SCOPED(job_release) struct cron_job job = {.ask = ask, .market = market, .record = r};
     struct schedule_bill bill;
     char date[CLOCK_ISO_BYTES];
     job.schedule.tab = ask->tab;
@@ -455,37 +450,20 @@ int cron_make(struct market *market, const struct cron_ask *ask, struct schedule
     job.schedule.month_s = ask->month_s;
     job.schedule.disk_gb = ask->disk_gb;
     r->tasks = some_int(ask->tasks);
-    int rc = find_rule(&job, err);
-    if (rc == 0)
-        rc = find_extras(&job, err);
-    if (rc == 0)
-        rc = schedule_bill(&job.schedule, ask->tasks, &bill, err);
+    TRY(find_rule(&job, err));
+    TRY(find_extras(&job, err));
+    TRY(schedule_bill(&job.schedule, ask->tasks, &bill, err));
     clock_iso(ask->day * DAY_S, date);
     date[10] = '\0';
     const char *average = ask->tab.any_day ? "30 days" : "a calendar month, on average";
-    const struct {
-        char **member;
-        const char *text;
-    } texts[] = {{&r->schema, SCHEDULE_SCHEMA},
-                 {&r->schedule, ask->schedule},
-                 {&r->month, ask->month ? ask->month : average},
-                 {&r->time_zone, ask->time_zone ? ask->time_zone : "UTC"},
-                 {&r->date, date}};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts && rc == 0; i++)
-        rc = text_set(texts[i].member, texts[i].text, err);
-    if (rc == 0) {
-        r->starts = some_real((double)bill.starts / (double)bill.starts_in);
-        r->up_s = some_real((double)job.schedule.up_ns / 1e9);
-        r->charged_s = some_real((double)bill.up_ns / 1e9);
-        rc = add_items(&job, &bill, err);
-    }
-    if (rc == 0)
-        rc = add_alternatives(&job, err);
-    if (rc == 0)
-        rc = add_own_power(&job, &bill, err);
-    if (rc == 0)
-        rc = add_notes(&job, &bill, err);
-    free(job.provider);
-    free(job.name);
-    return rc;
+    TRY(TEXTS_SET(err, {&r->schema, SCHEDULE_SCHEMA}, {&r->schedule, ask->schedule},
+                  {&r->month, ask->month ? ask->month : average},
+                  {&r->time_zone, ask->time_zone ? ask->time_zone : "UTC"}, {&r->date, date}));
+    r->starts = some_real((double)bill.starts / (double)bill.starts_in);
+    r->up_s = some_real((double)job.schedule.up_ns / 1e9);
+    r->charged_s = some_real((double)bill.up_ns / 1e9);
+    TRY(add_items(&job, &bill, err));
+    TRY(add_alternatives(&job, err));
+    TRY(add_own_power(&job, &bill, err));
+    return add_notes(&job, &bill, err);
 }

@@ -245,20 +245,18 @@ static int by_machine(struct run_prices *p, const struct run *run, const enum of
                m->region ? m->region : "");
     if (asked || kind == OFFER_SPOT)
         buf_printf(&name, ":%s", offer_kind_word(kind));
-    int rc = buf_check(&name, err);
-    if (rc == 0)
-        rc = by_book(p, buf_str(&name), out, err);
-    if (rc == 0 && !out->known && !asked &&
+    TRY(buf_check(&name, err));
+    TRY(by_book(p, buf_str(&name), out, err));
+    if (!out->known && !asked &&
         kind == OFFER_ON_DEMAND) { // some machines are rented only by the month
         struct run_price monthly = {.wishes = out->wishes};
         buf_adds(&name, ":monthly");
-        rc = buf_check(&name, err);
-        if (rc == 0)
-            rc = by_book(p, buf_str(&name), &monthly, err);
-        if (rc == 0 && monthly.known)
+        TRY(buf_check(&name, err));
+        TRY(by_book(p, buf_str(&name), &monthly, err));
+        if (monthly.known)
             *out = monthly;
     }
-    return rc;
+    return 0;
 }
 
 static int by_label(struct run_prices *p, const struct run *run, const char *label,
@@ -281,12 +279,11 @@ static int by_offer(struct run_prices *p, const struct run_price_said *said, str
     buf_adds(&name, said->offer);
     if (said->kind && !strchr(said->offer, ':'))
         buf_printf(&name, ":%s", offer_kind_word(*said->kind));
-    int rc = buf_check(&name, err);
-    if (rc == 0)
-        rc = by_book(p, buf_str(&name), out, err);
-    if (rc == 0 && !out->known) // on no date at all: the name is wrong
-        rc = market_find(p->market, said->offer, 0, &newest, err);
-    return rc;
+    TRY(buf_check(&name, err));
+    TRY(by_book(p, buf_str(&name), out, err));
+    if (!out->known) // on no date at all: the name is wrong
+        TRY(market_find(p->market, said->offer, 0, &newest, err));
+    return 0;
 }
 
 // ---- together

@@ -98,6 +98,70 @@ static int open_imported(struct image *image, const char *path, bool named, stru
     return image_open(image, path, err);
 }
 
+static int compare(const struct image *a, const struct image_offer *x, const struct image *b,
+                   const struct image_offer *y)
+{
+    const uint32_t left[] = {x->provider, x->name, x->region, x->zone};
+    const uint32_t right[] = {y->provider, y->name, y->region, y->zone};
+    for (int i = 0; i < 4; i++) {
+        int order = strcmp(image_word(a, left[i]), image_word(b, right[i]));
+        if (order != 0)
+            return order;
+    }
+    return (int)x->kind - (int)y->kind;
+}
+
+// The offer's position in the imported layer, or where to insert it.
+static size_t place_of(const struct image *in, const struct image *image,
+                       const struct image_offer *offer, bool *there)
+{
+    size_t low = 0, high = in->offer_count;
+    *there = false;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = compare(in, &in->offers[middle], image, offer);
+        if (order == 0) {
+            *there = true;
+            return middle;
+        }
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+// Fills `extras`.
+static int layers_match(struct book *book, struct err *err)
+{
+    const struct image *shipped = &book->layers[LAYER_SHIPPED], *own = &book->layers[LAYER_OWN];
+    const struct image *imported = &book->layers[LAYER_IMPORTED];
+    size_t most = shipped->offer_count + own->offer_count;
+    book->extras = calloc(most + 1, sizeof *book->extras);
+    if (!book->extras)
+        return err_memory(err);
+    for (size_t i = 0, k = 0; i < shipped->offer_count || k < own->offer_count;) {
+        const struct image_offer *a = i < shipped->offer_count ? &shipped->offers[i] : NULL;
+        const struct image_offer *b = k < own->offer_count ? &own->offers[k] : NULL;
+        int order = !a ? 1 : !b ? -1 : compare(shipped, a, own, b);
+        struct extra *extra = &book->extras[book->extra_count++];
+        if (order <= 0) {
+            extra->stack.in[LAYER_SHIPPED] = a;
+            i++;
+        }
+        if (order >= 0) {
+            extra->stack.in[LAYER_OWN] = b;
+            k++;
+        }
+        extra->at = order <= 0 ? place_of(imported, shipped, a, &extra->shared)
+                               : place_of(imported, own, b, &extra->shared);
+        if (extra->shared)
+            extra->stack.in[LAYER_IMPORTED] = &imported->offers[extra->at];
+    }
+    return 0;
+}
+
 int book_open(struct book **out, const char *path, struct err *err)
 {
     struct book *book = calloc(1, sizeof *book);
@@ -254,6 +318,82 @@ static bool fits(const struct sieve *sieve, const struct offer *o)
 }
 
 static void mark_leap(const struct book *book, const struct stack *stack, struct offer *out);
+
+// What the offer cost in this layer before `out` did; null: nothing within a year.
+static const struct image_price *
+price_before(const struct image *image, const struct image_offer *offer, const struct offer *out)
+{
+    enum { YEAR = 365 };
+    const struct image_price *p =
+        prices_on(image->prices + offer->first_price, offer->price_count, out->since - 1);
+    return p && p->since < out->since && out->since - p->seen <= YEAR ? p : NULL;
+}
+
+// Marks a price that was seen once and leapt from the one before it in any layer.
+static void mark_leap(const struct book *book, const struct stack *stack, struct offer *out)
+{
+    const struct image_price *last = NULL;
+    const char *currency = "";
+    if (out->day > out->since)
+        return;
+    for (int i = 0; i < LAYERS; i++) {
+        const struct image_offer *o = stack->in[i];
+        const struct image_price *p = o ? price_before(&book->layers[i], o, out) : NULL;
+        if (!p || (last && last->seen > p->seen))
+            continue;
+        last = p;
+        currency = image_word(&book->layers[i], p->currency);
+    }
+    out->leapt = last && strcmp(currency, out->currency) == 0 &&
+                 price_leaps(last->rate, last->per_s, out->rate, out->per_s);
+}
+
+// Fills in values that the chosen layer does not give.
+static void complete(const struct image *image, const struct image_offer *offer, struct offer *out)
+{
+    if (out->vcpus_milli == 0)
+        out->vcpus_milli = offer->vcpus_milli;
+    if (out->memory_mib == 0)
+        out->memory_mib = offer->memory_mib;
+    if (out->gpus_milli == 0 && out->vcpus_milli == offer->vcpus_milli) {
+        out->gpus_milli = offer->gpus_milli;
+        out->gpu = image_word(image, offer->gpu);
+    }
+    if (out->gpu_memory_mib == 0)
+        out->gpu_memory_mib = offer->gpu_memory_mib;
+    if (*out->cpu == '\0')
+        out->cpu = image_word(image, offer->cpu);
+}
+
+// The offer with its price on that day; false if it has none yet.
+static bool layers_offer(const struct book *book, const struct stack *stack, int day,
+                         struct offer *out)
+{
+    int chosen = -1, latest = -1;
+    const struct image_price *price = NULL;
+    for (int i = 0; i < LAYERS; i++) {
+        const struct image_offer *o = stack->in[i];
+        const struct image_price *p =
+            o ? prices_on(book->layers[i].prices + o->first_price, o->price_count, day) : NULL;
+        if (!p)
+            continue;
+        int seen = day != 0 && p->seen > day ? day : p->seen;
+        if (i == LAYER_OWN || seen >= latest) {
+            chosen = i;
+            latest = seen;
+            price = p;
+        }
+    }
+    if (chosen < 0)
+        return false;
+    layers_fill(&book->layers[chosen], stack->in[chosen], price, out);
+    for (int i = 0; i < LAYERS; i++)
+        if (i != chosen && stack->in[i])
+            complete(&book->layers[i], stack->in[i], out);
+    if (chosen != LAYER_OWN) // the user knows
+        mark_leap(book, stack, out);
+    return true;
+}
 
 // ---- the walk ----
 
@@ -472,69 +612,6 @@ void book_name(const struct offer *offer, struct buf *out)
         buf_printf(out, ":%s", offer_kind_word(offer->kind));
 }
 
-static int compare(const struct image *a, const struct image_offer *x, const struct image *b,
-                   const struct image_offer *y)
-{
-    const uint32_t left[] = {x->provider, x->name, x->region, x->zone};
-    const uint32_t right[] = {y->provider, y->name, y->region, y->zone};
-    for (int i = 0; i < 4; i++) {
-        int order = strcmp(image_word(a, left[i]), image_word(b, right[i]));
-        if (order != 0)
-            return order;
-    }
-    return (int)x->kind - (int)y->kind;
-}
-
-// The offer's position in the imported layer, or where to insert it.
-static size_t place_of(const struct image *in, const struct image *image,
-                       const struct image_offer *offer, bool *there)
-{
-    size_t low = 0, high = in->offer_count;
-    *there = false;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int order = compare(in, &in->offers[middle], image, offer);
-        if (order == 0) {
-            *there = true;
-            return middle;
-        }
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-int layers_match(struct book *book, struct err *err)
-{
-    const struct image *shipped = &book->layers[LAYER_SHIPPED], *own = &book->layers[LAYER_OWN];
-    const struct image *imported = &book->layers[LAYER_IMPORTED];
-    size_t most = shipped->offer_count + own->offer_count;
-    book->extras = calloc(most + 1, sizeof *book->extras);
-    if (!book->extras)
-        return err_memory(err);
-    for (size_t i = 0, k = 0; i < shipped->offer_count || k < own->offer_count;) {
-        const struct image_offer *a = i < shipped->offer_count ? &shipped->offers[i] : NULL;
-        const struct image_offer *b = k < own->offer_count ? &own->offers[k] : NULL;
-        int order = !a ? 1 : !b ? -1 : compare(shipped, a, own, b);
-        struct extra *extra = &book->extras[book->extra_count++];
-        if (order <= 0) {
-            extra->stack.in[LAYER_SHIPPED] = a;
-            i++;
-        }
-        if (order >= 0) {
-            extra->stack.in[LAYER_OWN] = b;
-            k++;
-        }
-        extra->at = order <= 0 ? place_of(imported, shipped, a, &extra->shared)
-                               : place_of(imported, own, b, &extra->shared);
-        if (extra->shared)
-            extra->stack.in[LAYER_IMPORTED] = &imported->offers[extra->at];
-    }
-    return 0;
-}
-
 void layers_fill(const struct image *image, const struct image_offer *offer,
                  const struct image_price *price, struct offer *out)
 {
@@ -561,78 +638,4 @@ void layers_fill(const struct image *image, const struct image_offer *offer,
         .basis = (enum offer_basis)price->basis,
         .lacks = price->lacks,
     };
-}
-
-// What the offer cost in this layer before `out` did; null: nothing within a year.
-static const struct image_price *
-price_before(const struct image *image, const struct image_offer *offer, const struct offer *out)
-{
-    enum { YEAR = 365 };
-    const struct image_price *p =
-        prices_on(image->prices + offer->first_price, offer->price_count, out->since - 1);
-    return p && p->since < out->since && out->since - p->seen <= YEAR ? p : NULL;
-}
-
-// Marks a price that was seen once and leapt from the one before it in any layer.
-static void mark_leap(const struct book *book, const struct stack *stack, struct offer *out)
-{
-    const struct image_price *last = NULL;
-    const char *currency = "";
-    if (out->day > out->since)
-        return;
-    for (int i = 0; i < LAYERS; i++) {
-        const struct image_offer *o = stack->in[i];
-        const struct image_price *p = o ? price_before(&book->layers[i], o, out) : NULL;
-        if (!p || (last && last->seen > p->seen))
-            continue;
-        last = p;
-        currency = image_word(&book->layers[i], p->currency);
-    }
-    out->leapt = last && strcmp(currency, out->currency) == 0 &&
-                 price_leaps(last->rate, last->per_s, out->rate, out->per_s);
-}
-
-// Fills in values that the chosen layer does not give.
-static void complete(const struct image *image, const struct image_offer *offer, struct offer *out)
-{
-    if (out->vcpus_milli == 0)
-        out->vcpus_milli = offer->vcpus_milli;
-    if (out->memory_mib == 0)
-        out->memory_mib = offer->memory_mib;
-    if (out->gpus_milli == 0 && out->vcpus_milli == offer->vcpus_milli) {
-        out->gpus_milli = offer->gpus_milli;
-        out->gpu = image_word(image, offer->gpu);
-    }
-    if (out->gpu_memory_mib == 0)
-        out->gpu_memory_mib = offer->gpu_memory_mib;
-    if (*out->cpu == '\0')
-        out->cpu = image_word(image, offer->cpu);
-}
-
-bool layers_offer(const struct book *book, const struct stack *stack, int day, struct offer *out)
-{
-    int chosen = -1, latest = -1;
-    const struct image_price *price = NULL;
-    for (int i = 0; i < LAYERS; i++) {
-        const struct image_offer *o = stack->in[i];
-        const struct image_price *p =
-            o ? prices_on(book->layers[i].prices + o->first_price, o->price_count, day) : NULL;
-        if (!p)
-            continue;
-        int seen = day != 0 && p->seen > day ? day : p->seen;
-        if (i == LAYER_OWN || seen >= latest) {
-            chosen = i;
-            latest = seen;
-            price = p;
-        }
-    }
-    if (chosen < 0)
-        return false;
-    layers_fill(&book->layers[chosen], stack->in[chosen], price, out);
-    for (int i = 0; i < LAYERS; i++)
-        if (i != chosen && stack->in[i])
-            complete(&book->layers[i], stack->in[i], out);
-    if (chosen != LAYER_OWN) // the user knows
-        mark_leap(book, stack, out);
-    return true;
 }

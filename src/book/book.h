@@ -171,12 +171,6 @@ struct book {
     struct book_names *names;
 };
 
-// Fills `extras`.
-int layers_match(struct book *book, struct err *err) MUST_USE;
-
-// The offer with its price on that day; false if it has none yet.
-bool layers_offer(const struct book *book, const struct stack *stack, int day, struct offer *out);
-
 // An offer from one layer, with one of its prices.
 void layers_fill(const struct image *image, const struct image_offer *offer,
                  const struct image_price *price, struct offer *out);

@@ -3,7 +3,6 @@
 
 #include <fnmatch.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/csv.h"
@@ -161,23 +160,13 @@ static int scaled(const struct csv *csv, int column, int64_t scale, int *out, st
     return rc;
 }
 
-int format_milli(const struct csv *csv, int column, int *out, struct err *err)
-{
-    return scaled(csv, column, 1000, out, err);
-}
-
-int format_gib(const struct csv *csv, int column, int *mib, struct err *err)
-{
-    return scaled(csv, column, 1024, mib, err);
-}
-
 int format_fields(const struct csv *csv, const int *at, const struct format_field *fields,
                   size_t count, struct err *err)
 {
     for (const struct format_field *f = fields; f < fields + count; f++)
         TRY(f->word    ? format_word(csv, at[f->column], f->word, err)
-            : f->milli ? format_milli(csv, at[f->column], f->milli, err)
-                       : format_gib(csv, at[f->column], f->gib, err));
+            : f->milli ? scaled(csv, at[f->column], 1000, f->milli, err)
+                       : scaled(csv, at[f->column], 1024, f->gib, err));
     return 0;
 }
 
@@ -207,7 +196,8 @@ static bool near(int64_t a, int64_t b)
     return apart * 5 <= b; // some catalogues convert 24 GB to 22888 MiB
 }
 
-bool format_odd_memory(struct import *im, const char *text, int memory_mib)
+// True if no GPU of this name has this memory.
+static bool format_odd_memory(struct import *im, const char *text, int memory_mib)
 {
     char name[96];
     const struct device *device = format_device(im, text);
@@ -273,13 +263,6 @@ struct offer format_offer(const struct import *im)
         .since = im->day,
         .day = im->day,
     };
-}
-
-int format_add_listed(struct import *im, struct offer *offer, struct err *err)
-{
-    if (im->catalogues)
-        catalogue_declare(im->catalogues, offer);
-    return format_add(im, offer, err);
 }
 
 int format_add(struct import *im, const struct offer *offer, struct err *err)
@@ -364,7 +347,10 @@ static bool fits(const char *patterns, const char *word)
     return !patterns;
 }
 
-void catalogue_declare(const struct catalogues *catalogues, struct offer *offer)
+// Sets what the table says about this offer: for each of the three the first row that fits and has
+// it. The currency belongs to `catalogues`. An offer without a region or a known currency is marked
+// (offer.lacks).
+static void catalogue_declare(const struct catalogues *catalogues, struct offer *offer)
 {
     bool priced = false;
     for (size_t i = 0; i < catalogues->rows.count; i++) {
@@ -381,4 +367,11 @@ void catalogue_declare(const struct catalogues *catalogues, struct offer *offer)
             offer->valid_to = (int)row->valid_to;
     }
     offer->lacks |= (priced ? 0 : LACKS_CURRENCY) | (*offer->region ? 0 : LACKS_REGION);
+}
+
+int format_add_listed(struct import *im, struct offer *offer, struct err *err)
+{
+    if (im->catalogues)
+        catalogue_declare(im->catalogues, offer);
+    return format_add(im, offer, err);
 }

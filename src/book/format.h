@@ -70,9 +70,6 @@ void format_noted(struct import *import, size_t line, const char *why, const cha
 int format_word(const struct csv *csv, int column, const char **out, struct err *err) MUST_USE;
 int format_price(const struct csv *csv, int column, int64_t *nano, bool *given,
                  struct err *err) MUST_USE;
-// Thousandths ("0.125" → 125), and GiB as MiB; 0 if not given.
-int format_milli(const struct csv *csv, int column, int *out, struct err *err) MUST_USE;
-int format_gib(const struct csv *csv, int column, int *mib, struct err *err) MUST_USE;
 
 // Several fields at once, each into one of the three.
 struct format_field {
@@ -98,9 +95,6 @@ int format_decimal(const char *text, int64_t *nano, struct err *err) MUST_USE;
 const char *format_gpu(struct import *import, const char *text, int gpus_milli, int *memory_mib);
 const struct device *format_device(struct import *import, const char *text);
 
-// True if no GPU of this name has this memory.
-bool format_odd_memory(struct import *import, const char *text, int memory_mib);
-
 // True if that is the memory of all GPUs: no GPU of this name has as much, but its share is right.
 bool format_is_total(struct import *import, const char *text, int gpus_milli, int memory_mib);
 
@@ -123,10 +117,5 @@ struct catalogues;
 
 int catalogues_open(struct catalogues **out, struct err *err) MUST_USE;
 void catalogues_close(struct catalogues *catalogues); // null is fine
-
-// Sets what the table says about this offer: for each of the three the first row that fits and has
-// it. The currency belongs to `catalogues`. An offer without a region or a known currency is marked
-// (offer.lacks).
-void catalogue_declare(const struct catalogues *catalogues, struct offer *offer);
 
 #endif

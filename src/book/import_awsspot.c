@@ -110,28 +110,21 @@ static ptrdiff_t read_source(void *arg, void *into, size_t size, struct err *err
 
 static int read_csv(struct import *im, struct changes *c, struct err *err)
 {
-    struct csv csv;
+    SCOPED(csv_release) struct csv csv = {0};
     struct source source = {im, 0};
-    int at[4];
-    int rc = csv_init(&csv, im->name, read_source, &source, NULL, err);
-    if (rc != 0)
-        return rc;
-    rc = csv_find(&csv, table_columns, 4, 4, at, err);
-    while (rc == 0 && (rc = csv_next(&csv, err)) > 0) {
-        const char *text[4];
-        rc = 0;
-        for (int i = 0; i < 4 && rc == 0; i++)
-            rc = format_word(&csv, at[i], &text[i], err);
+    const char *text[4];
+    int at[4], rc;
+    TRY(csv_init(&csv, im->name, read_source, &source, NULL, err));
+    TRY(csv_find(&csv, table_columns, 4, 4, at, err));
+    while ((rc = csv_next(&csv, err)) > 0) {
+        for (int i = 0; i < 4; i++)
+            TRY(format_word(&csv, at[i], &text[i], err));
         im->report->rows++;
-        if (rc == 0 && *text[3] == '\0') {
+        if (*text[3] == '\0')
             format_left_out(im, csv_line(&csv), "no price", text[2]);
-        } else if (rc == 0) {
-            rc = add_change(im, c, csv_line(&csv), text[0], text[1], text[2], text[3], err);
-            if (rc != 0)
-                csv_context(&csv, -1, err);
-        }
+        else if (add_change(im, c, csv_line(&csv), text[0], text[1], text[2], text[3], err) != 0)
+            return csv_context(&csv, -1, err);
     }
-    csv_release(&csv);
     return rc;
 }
 

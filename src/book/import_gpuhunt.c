@@ -75,17 +75,14 @@ static int add_gpuhunt_row(struct import *im, const struct csv *csv, const int *
 
 static int read_catalogue(struct import *im, struct err *err)
 {
-    struct csv csv;
-    int at[COLUMNS];
-    int rc = format_csv(im, &csv, err);
-    if (rc != 0)
-        return rc;
+    SCOPED(csv_release) struct csv csv = {0};
+    int at[COLUMNS], rc;
+    TRY(format_csv(im, &csv, err));
     size_t first = im->stock->count;
-    rc = csv_find(&csv, columns, COLUMNS, GPUS + 1, at, err);
-    while (rc == 0 && (rc = csv_next(&csv, err)) > 0)
-        rc = add_gpuhunt_row(im, &csv, at, err);
+    TRY(csv_find(&csv, columns, COLUMNS, GPUS + 1, at, err));
+    while ((rc = csv_next(&csv, err)) > 0)
+        TRY(add_gpuhunt_row(im, &csv, at, err));
     stock_mark_copies(im->stock, first);
-    csv_release(&csv);
     return rc;
 }
 

@@ -282,7 +282,8 @@ static int record_limits(const struct offer *o, struct offer_record *r, struct e
     return TEXTS_SET(err, {&r->price_is, offer_basis_word(o->basis)}, {&r->valid_to, end});
 }
 
-int offer_to_record(const struct offer *o, int day, struct offer_record *r, struct err *err)
+// Fills a zeroed record, without tariff, interruptions and history. The caller releases it.
+static int offer_to_record(const struct offer *o, int day, struct offer_record *r, struct err *err)
 {
     SCOPED(buf_release) struct buf name = {0};
     book_name(o, &name);

@@ -89,10 +89,6 @@ const char *doubt_below(int64_t least, const struct offer *offer, int64_t hour);
 
 // offer_record: an offer as a record, and its figures as text.
 
-// Fills a zeroed record, without tariff, interruptions and history. The caller releases it.
-int offer_to_record(const struct offer *offer, int day, struct offer_record *out,
-                    struct err *err) MUST_USE;
-
 // The same of a line of a list, with its doubt.
 struct listing_line;
 int offer_line_record(const struct listing_line *line, int day, struct offer_record *out,

@@ -211,8 +211,7 @@ static int apply_rows(struct making *m, size_t *at, bool known, struct image_off
     const struct stock *s = m->stock;
     const struct stock_row *last = NULL;
     struct key key = key_of_row(m, &s->rows[m->order[*at]]);
-    int rc = 0;
-    for (; *at < s->count && rc == 0; ++*at) {
+    for (; *at < s->count; ++*at) {
         const struct stock_row *row = &s->rows[m->order[*at]];
         struct key its = key_of_row(m, row);
         if (compare(&key, &its) != 0)
@@ -229,13 +228,13 @@ static int apply_rows(struct making *m, size_t *at, bool known, struct image_off
             prices_on(m->history.items, m->history.count, row->price.since);
         m->counts->leaps += known && now && is_leap(now, &row->price);
         bool changed;
-        rc = prices_observe(&m->history, &row->price, &changed, err);
+        TRY(prices_observe(&m->history, &row->price, &changed, err));
         if (known)
             *(changed ? &m->counts->prices : &m->counts->seen) += 1;
         last = row;
     }
     m->counts->offers += !known;
-    return rc;
+    return 0;
 }
 
 // The series of the offer just added: `old_offer` is its number in the old image, or -1.
@@ -281,8 +280,7 @@ static int merge_series(struct making *m, int64_t old_offer, struct err *err)
 static int merge(struct making *m, struct err *err)
 {
     size_t i = 0, k = 0;
-    int rc = 0;
-    while (rc == 0 && (i < m->old->offer_count || k < m->stock->count)) {
+    while (i < m->old->offer_count || k < m->stock->count) {
         int side = i == m->old->offer_count ? 1 : -1;
         if (side < 0 && k < m->stock->count) {
             struct key a = key_of_old(m, &m->old->offers[i]);
@@ -295,20 +293,17 @@ static int merge(struct making *m, struct err *err)
         m->history.count = 0;
         if (side <= 0) {
             copy_old(m, &m->old->offers[i], to);
-            rc = copy_old_prices(m, &m->old->offers[i++], err);
+            TRY(copy_old_prices(m, &m->old->offers[i++], err));
         }
-        if (side >= 0 && rc == 0)
-            rc = apply_rows(m, &k, side == 0, to, err);
+        if (side >= 0)
+            TRY(apply_rows(m, &k, side == 0, to, err));
         to->first_price = (uint32_t)m->price_count;
         to->price_count = (uint16_t)m->history.count;
-        if (rc == 0) {
-            memcpy(m->prices + m->price_count, m->history.items,
-                   m->history.count * sizeof *m->prices);
-            m->price_count += m->history.count;
-            rc = merge_series(m, old_offer, err);
-        }
+        memcpy(m->prices + m->price_count, m->history.items, m->history.count * sizeof *m->prices);
+        m->price_count += m->history.count;
+        TRY(merge_series(m, old_offer, err));
     }
-    return rc;
+    return 0;
 }
 
 // Offers with one name are the same machine: they share specifications.
@@ -423,34 +418,27 @@ static int place_words(struct making *m, struct buf *at, struct buf *text, struc
 {
     const struct index *words = &m->stock->words;
     size_t count = words->count;
-    bool *used = calloc(count + 1, sizeof *used);
-    uint32_t *sorted = malloc((count + 1) * sizeof *sorted);
-    uint32_t *numbers = malloc((count + 1) * sizeof *numbers);
-    int rc = used && sorted && numbers ? 0 : err_memory(err);
-    if (rc == 0) {
-        used[0] = true; // the empty word
-        each_word(m, used, NULL);
-        for (size_t i = 0; i < count; i++)
-            sorted[m->ranks[i]] = (uint32_t)i;
-        uint32_t next = 0;
-        for (size_t i = 0; i < count; i++) {
-            if (!used[sorted[i]])
-                continue;
-            numbers[sorted[i]] = next++;
-            uint32_t place = (uint32_t)text->len;
-            const char *word = words_text(words, sorted[i]);
-            buf_add(at, &place, sizeof place);
-            buf_add(text, word, strlen(word) + 1);
-        }
-        each_word(m, NULL, numbers);
-        rc = buf_check(at, err);
+    SCOPED(free_pointer) bool *used = calloc(count + 1, sizeof *used);
+    SCOPED(free_pointer) uint32_t *sorted = malloc((count + 1) * sizeof *sorted);
+    SCOPED(free_pointer) uint32_t *numbers = malloc((count + 1) * sizeof *numbers);
+    TRY(used && sorted && numbers ? 0 : err_memory(err));
+    used[0] = true; // the empty word
+    each_word(m, used, NULL);
+    for (size_t i = 0; i < count; i++)
+        sorted[m->ranks[i]] = (uint32_t)i;
+    uint32_t next = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!used[sorted[i]])
+            continue;
+        numbers[sorted[i]] = next++;
+        uint32_t place = (uint32_t)text->len;
+        const char *word = words_text(words, sorted[i]);
+        buf_add(at, &place, sizeof place);
+        buf_add(text, word, strlen(word) + 1);
     }
-    if (rc == 0)
-        rc = buf_check(text, err);
-    free(used);
-    free(sorted);
-    free(numbers);
-    return rc;
+    each_word(m, NULL, numbers);
+    TRY(buf_check(at, err));
+    return buf_check(text, err);
 }
 
 static int write_image(struct making *m, struct buf *out, struct err *err)

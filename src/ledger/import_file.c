@@ -325,7 +325,7 @@ static int from_address(struct import_site *site, struct err *err)
     return rc;
 }
 
-int import_site(struct import_site *site, struct err *err)
+static int import_site(struct import_site *site, struct err *err)
 {
     if (is_address(site->place))
         return from_address(site, err);

@@ -69,7 +69,6 @@ struct import_site {
 
     int64_t fetched, there; // runs
 };
-int import_site(struct import_site *site, struct err *err) MUST_USE;
 
 // The address of the site that a page or folder belongs to, with a slash at its end.
 int import_site_base(const char *url, struct buf *out, struct err *err) MUST_USE;

@@ -7,7 +7,6 @@
 #include "ledger/import.h"
 
 #include <ctype.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -130,7 +130,6 @@ int ledger_rows(struct ledger *ledger, const char *text, const char *const *valu
 // takes all of it back.
 int ledger_begin(struct ledger *ledger, struct err *err) MUST_USE;
 int ledger_commit(struct ledger *ledger, int rc, struct err *err) MUST_USE;
-void ledger_roll_back(struct ledger *ledger);
 
 // The date in the ledger's format, in which strings sort by time; "" if there is none.
 void ledger_date(const char *text, char out[CLOCK_ISO_BYTES]);

@@ -127,7 +127,7 @@ int ledger_begin(struct ledger *ledger, struct err *err)
     return ledger_sql(ledger, ledger->place.backend->begin, err);
 }
 
-void ledger_roll_back(struct ledger *ledger)
+static void ledger_roll_back(struct ledger *ledger)
 {
     struct err ignored = {0};
     if (ledger->db && ledger_sql(ledger, "ROLLBACK", &ignored) != 0)

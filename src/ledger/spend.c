@@ -219,16 +219,11 @@ static int read_spend(void *arg, const char *const *v, struct err *err)
 int ledger_spend_each(struct ledger *ledger, const struct ledger_filter *filter,
                       ledger_spend_fn *visit, void *arg, struct err *err)
 {
-    struct ledger_query q = {0};
+    SCOPED(query_release) struct ledger_query q = {0};
     struct spend_reading reading = {visit, arg};
-    int rc = ledger_connect(ledger, NULL, err);
-    if (rc == 0)
-        rc = query_spend(&q, "SELECT " COLUMNS " FROM fare_spend", ledger->place.backend, filter,
-                         err);
-    if (rc == 0)
-        rc = ledger_rows(ledger, buf_str(&q.sql), q.values, q.count, read_spend, &reading, err);
-    query_release(&q);
-    return rc;
+    TRY(ledger_connect(ledger, NULL, err));
+    TRY(query_spend(&q, "SELECT " COLUMNS " FROM fare_spend", ledger->place.backend, filter, err));
+    return ledger_rows(ledger, buf_str(&q.sql), q.values, q.count, read_spend, &reading, err);
 }
 
 // ==== charge ====

@@ -2,7 +2,6 @@
 // One pass over the text: numbers, spaces and unknown keys are copied byte for byte.
 #include "record/mask.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "record/read.h"

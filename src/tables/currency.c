@@ -123,6 +123,51 @@ static bool better(const struct rate *a, const struct rate *b, int64_t day)
     return files_applies(a->day, b->day, day);
 }
 
+static int find_column(const struct ecb *ecb, const char *name)
+{
+    for (size_t i = 0; i < ecb->name_count; i++)
+        if (strcmp(ecb->names[i], name) == 0)
+            return (int)i;
+    return -1;
+}
+
+// How many days are not after `day`.
+static size_t up_to(const struct ecb *ecb, int day)
+{
+    size_t low = 0, high = ecb->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (ecb->days[middle].day <= day)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+// The value of one unit in nano-USD on the last day up to `day`; before the first, on the first.
+static bool ecb_find(const struct ecb *ecb, const char *currency, int day, int *on, int64_t *usd)
+{
+    bool euro = strcmp(currency, "EUR") == 0;
+    int dollar = find_column(ecb, "USD"), other = euro ? dollar : find_column(ecb, currency);
+    const struct ecb_day *found = NULL;
+    size_t from = up_to(ecb, day);
+    if (dollar < 0 || other < 0)
+        return false;
+    for (size_t i = from; i-- > 0 && !found;)
+        if (ecb->days[i].per_euro[dollar] > 0 && ecb->days[i].per_euro[other] > 0)
+            found = &ecb->days[i];
+    for (size_t i = from; i < ecb->count && !found; i++)
+        if (ecb->days[i].per_euro[dollar] > 0 && ecb->days[i].per_euro[other] > 0)
+            found = &ecb->days[i];
+    if (!found)
+        return false;
+    *on = found->day;
+    *usd = found->per_euro[dollar];
+    return euro ||
+           money_scale(*usd, MONEY_UNIT, found->per_euro[other], MONEY_HALF_EVEN, usd, NULL) == 0;
+}
+
 // The bank's rate counts where no table has one nearer before the day, and never against the user's
 // own.
 static void try_ecb(const struct ecb *ecb, const char *currency, int64_t day,
@@ -489,47 +534,3 @@ int ecb_text(const struct ecb *ecb, struct buf *out, struct err *err)
 }
 
 // ---- finding
-
-static int find_column(const struct ecb *ecb, const char *name)
-{
-    for (size_t i = 0; i < ecb->name_count; i++)
-        if (strcmp(ecb->names[i], name) == 0)
-            return (int)i;
-    return -1;
-}
-
-// How many days are not after `day`.
-static size_t up_to(const struct ecb *ecb, int day)
-{
-    size_t low = 0, high = ecb->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (ecb->days[middle].day <= day)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-bool ecb_find(const struct ecb *ecb, const char *currency, int day, int *on, int64_t *usd)
-{
-    bool euro = strcmp(currency, "EUR") == 0;
-    int dollar = find_column(ecb, "USD"), other = euro ? dollar : find_column(ecb, currency);
-    const struct ecb_day *found = NULL;
-    size_t from = up_to(ecb, day);
-    if (dollar < 0 || other < 0)
-        return false;
-    for (size_t i = from; i-- > 0 && !found;)
-        if (ecb->days[i].per_euro[dollar] > 0 && ecb->days[i].per_euro[other] > 0)
-            found = &ecb->days[i];
-    for (size_t i = from; i < ecb->count && !found; i++)
-        if (ecb->days[i].per_euro[dollar] > 0 && ecb->days[i].per_euro[other] > 0)
-            found = &ecb->days[i];
-    if (!found)
-        return false;
-    *on = found->day;
-    *usd = found->per_euro[dollar];
-    return euro ||
-           money_scale(*usd, MONEY_UNIT, found->per_euro[other], MONEY_HALF_EVEN, usd, NULL) == 0;
-}

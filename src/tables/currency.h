@@ -90,7 +90,4 @@ int ecb_text(const struct ecb *ecb, struct buf *out, struct err *err) MUST_USE;
 // Appends the path of the file with imported days, in the user's data folder.
 int ecb_path(struct buf *out, struct err *err) MUST_USE;
 
-// The value of one unit in nano-USD on the last day up to `day`; before the first, on the first.
-bool ecb_find(const struct ecb *ecb, const char *currency, int day, int *on, int64_t *usd);
-
 #endif

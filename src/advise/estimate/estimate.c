@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/units.h"
 #include "advise/estimate/rates.h"
 
 #define LEVEL         ESTIMATE_90

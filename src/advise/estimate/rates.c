@@ -41,7 +41,10 @@ static bool has_matrix_units(const struct device *device)
     return true;
 }
 
-double rate_matrix(const struct device *d, enum rate_precision precision, bool *by_matrix_units)
+// TFLOP/s of matrix products; 0: unknown. A device without units for the precision computes in
+// fp32. `by_matrix_units` (optional): special units do it.
+static double rate_matrix(const struct device *d, enum rate_precision precision,
+                          bool *by_matrix_units)
 {
     const int listed[RATE_PRECISIONS] = {
         [RATE_FP64] = d->fp64_gflops,

@@ -33,11 +33,6 @@ extern const char *const rate_names[RATE_PRECISIONS]; // as devices have them: "
 // From a record's word, "f32" or "fp32"; RATE_UNKNOWN for null and any other.
 enum rate_precision rate_precision(const char *text);
 
-// TFLOP/s of matrix products; 0: unknown. A device without units for the precision computes in
-// fp32. `by_matrix_units` (optional): special units do it.
-double rate_matrix(const struct device *device, enum rate_precision precision,
-                   bool *by_matrix_units);
-
 // The same as the model sees it: times the clock that the device holds and the share that matrix
 // units reach.
 double rate_effective(const struct estimate_model *model, const struct device *device,

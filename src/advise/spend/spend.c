@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/clock.h"
 #include "base/money.h"
 #include "bill/market.h"
 #include "advise/spend/invoice.h"

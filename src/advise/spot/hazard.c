@@ -99,69 +99,6 @@ static int by_advisor(struct market *market, const struct offer *offer, int day,
     return 0;
 }
 
-static int find(struct market *market, const struct offer *offer, int day,
-                const struct hazard_given *given, const struct spot_series *prices,
-                struct hazard *h, struct err *err)
-{
-    bool found = false;
-    SCOPED(buf_release) struct buf what = {0};
-    if (given->trace) {
-        h->trace = given->trace;
-        h->kind = HAZARD_TRACE;
-    } else if (given->mean_ns > 0) {
-        h->mean_ns = given->mean_ns;
-        h->kind = HAZARD_GIVEN;
-        mean_words(h, "given");
-        return 0;
-    } else {
-        TRY(availability_find(offer, &h->own, &found, err));
-        if (found) {
-            h->trace = &h->own;
-            h->kind = HAZARD_TRACE;
-        } else if (given->bid > 0 && prices) {
-            TRY(hazard_by_prices(prices, given->bid, &h->own, err));
-            h->trace = &h->own;
-            h->kind = HAZARD_PRICES;
-            trace_words(h, "its prices against the bid, a history");
-            return 0;
-        }
-    }
-    if (h->kind == HAZARD_UNKNOWN)
-        return by_advisor(market, offer, day, h, err);
-    buf_printf(&what, "availability trace %.80s", h->trace->name);
-    trace_words(h, buf_str(&what));
-    h->words.failed |= what.failed;
-    return 0;
-}
-
-static void add_life(struct hazard *h, int64_t life_ns)
-{
-    char life[48];
-    clock_words(life_ns, life, sizeof life);
-    h->life_ns = life_ns;
-    buf_printf(&h->words, "%sthe provider ends it after %s", h->words.len > 0 ? "; " : "", life);
-}
-
-int hazard_find(struct market *market, const struct offer *offer, int day,
-                const struct hazard_given *given, const struct spot_series *prices,
-                struct hazard *out, struct err *err)
-{
-    const struct tariff_book *tariffs;
-    *out = (struct hazard){0};
-    int rc = find(market, offer, day, given, prices, out, err);
-    if (rc == 0)
-        rc = market_tariffs(market, &tariffs, err);
-    if (rc == 0) {
-        const struct tariff *t = tariff_for(tariffs, offer, day ? day : book_today(), NULL);
-        if (t && t->ends_after_s.known && t->ends_after_s.v > 0)
-            add_life(out, t->ends_after_s.v * NS_PER_S);
-        rc = buf_check(&out->words, err);
-    }
-    if (rc != 0)
-        hazard_release(out);
-    return rc;
-}
-
 void hazard_release(struct hazard *h)
 {
     availability_release(&h->own);
@@ -441,8 +378,9 @@ static int consider(void *arg, const char *path, struct err *err)
     return buf_check(&c->path, err);
 }
 
-int availability_find(const struct offer *offer, struct availability *out, bool *found,
-                      struct err *err)
+// The kept one that fits the offer and is newest by its name; `*found` false: none.
+static int availability_find(const struct offer *offer, struct availability *out, bool *found,
+                             struct err *err)
 {
     struct choosing c = {.offer = offer};
     SCOPED(buf_release) struct buf dir = {0};
@@ -458,5 +396,68 @@ int availability_find(const struct offer *offer, struct availability *out, bool 
         *found = rc == 0;
     }
     buf_release(&c.path);
+    return rc;
+}
+
+static int find(struct market *market, const struct offer *offer, int day,
+                const struct hazard_given *given, const struct spot_series *prices,
+                struct hazard *h, struct err *err)
+{
+    bool found = false;
+    SCOPED(buf_release) struct buf what = {0};
+    if (given->trace) {
+        h->trace = given->trace;
+        h->kind = HAZARD_TRACE;
+    } else if (given->mean_ns > 0) {
+        h->mean_ns = given->mean_ns;
+        h->kind = HAZARD_GIVEN;
+        mean_words(h, "given");
+        return 0;
+    } else {
+        TRY(availability_find(offer, &h->own, &found, err));
+        if (found) {
+            h->trace = &h->own;
+            h->kind = HAZARD_TRACE;
+        } else if (given->bid > 0 && prices) {
+            TRY(hazard_by_prices(prices, given->bid, &h->own, err));
+            h->trace = &h->own;
+            h->kind = HAZARD_PRICES;
+            trace_words(h, "its prices against the bid, a history");
+            return 0;
+        }
+    }
+    if (h->kind == HAZARD_UNKNOWN)
+        return by_advisor(market, offer, day, h, err);
+    buf_printf(&what, "availability trace %.80s", h->trace->name);
+    trace_words(h, buf_str(&what));
+    h->words.failed |= what.failed;
+    return 0;
+}
+
+static void add_life(struct hazard *h, int64_t life_ns)
+{
+    char life[48];
+    clock_words(life_ns, life, sizeof life);
+    h->life_ns = life_ns;
+    buf_printf(&h->words, "%sthe provider ends it after %s", h->words.len > 0 ? "; " : "", life);
+}
+
+int hazard_find(struct market *market, const struct offer *offer, int day,
+                const struct hazard_given *given, const struct spot_series *prices,
+                struct hazard *out, struct err *err)
+{
+    const struct tariff_book *tariffs;
+    *out = (struct hazard){0};
+    int rc = find(market, offer, day, given, prices, out, err);
+    if (rc == 0)
+        rc = market_tariffs(market, &tariffs, err);
+    if (rc == 0) {
+        const struct tariff *t = tariff_for(tariffs, offer, day ? day : book_today(), NULL);
+        if (t && t->ends_after_s.known && t->ends_after_s.v > 0)
+            add_life(out, t->ends_after_s.v * NS_PER_S);
+        rc = buf_check(&out->words, err);
+    }
+    if (rc != 0)
+        hazard_release(out);
     return rc;
 }

@@ -66,10 +66,6 @@ int availability_named(const char *path, struct err *err) MUST_USE;
 // Copies a file into the user's data folder.
 int availability_keep(const char *path, struct err *err) MUST_USE;
 
-// The kept one that fits the offer and is newest by its name; `*found` false: none.
-int availability_find(const struct offer *offer, struct availability *out, bool *found,
-                      struct err *err) MUST_USE;
-
 // ---- hazard
 
 enum hazard_kind {

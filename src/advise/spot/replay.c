@@ -324,7 +324,7 @@ static int64_t at(const int64_t *sorted, size_t count, size_t percent)
     return sorted[rank > 0 ? rank - 1 : 0];
 }
 
-static struct replay_quantiles quantiles(int64_t *values, size_t count)
+struct replay_quantiles replay_quantiles_of(int64_t *values, size_t count)
 {
     qsort(values, count, sizeof *values, by_size);
     return (struct replay_quantiles){at(values, count, 10), at(values, count, 50),
@@ -353,8 +353,8 @@ static int sum_up(const struct replay *r, int64_t *wall, int64_t *nano, struct r
     s->mean_charged_ns = (double)charged / (double)r->count;
     s->mean_wall_ns = (double)walls / (double)r->count;
     s->mean_nano = (double)nanos / (double)r->count;
-    s->wall_ns = quantiles(wall, r->count);
-    s->nano = quantiles(nano, r->count);
+    s->wall_ns = replay_quantiles_of(wall, r->count);
+    s->nano = replay_quantiles_of(nano, r->count);
     return 0;
 }
 

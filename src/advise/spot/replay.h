@@ -82,6 +82,7 @@ int64_t replay_uninterrupted_ns(const struct replay *replay);
 struct replay_quantiles {
     int64_t low, middle, high; // 10, 50 and 90 %
 };
+struct replay_quantiles replay_quantiles_of(int64_t *values, size_t count); // sorts them
 
 struct replay_summary {
     size_t count, finished;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A head with the weight of an embedding, together with its loss: some rows at a time, so that the
 // outputs of all never exist. In training everything happens on the way back.
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "train/engine/cpu/dnnl.h"

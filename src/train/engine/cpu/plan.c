@@ -284,49 +284,32 @@ static int make_buffers(struct plan *plan, struct err *err)
 // Null: nothing to compute.
 static const struct op_class *op_class_of(const struct plan *plan, int number)
 {
-    switch (plan->layers[number].op) {
-    case NET_IMAGE:
-        return &input_class;
-    case NET_TOKENS:
+    static const struct op_class *const classes[] = {[NET_IMAGE] = &input_class,
+                                                     [NET_ONE_HOT] = &one_hot_class,
+                                                     [NET_EMBEDDING] = &embedding_class,
+                                                     [NET_LSTM] = &lstm_class,
+                                                     [NET_DENSE] = &dense_class,
+                                                     [NET_CONV] = &conv_class,
+                                                     [NET_BATCH_NORM] = &norm_class,
+                                                     [NET_MAX_POOL] = &pool_class,
+                                                     [NET_AVERAGE_POOL] = &pool_class,
+                                                     [NET_GLOBAL_AVERAGE] = &pool_class,
+                                                     [NET_DROPOUT] = &drop_class,
+                                                     [NET_CONCAT] = &concat_class,
+                                                     [NET_AUX] = &aux_class,
+                                                     [NET_POSITION] = &position_class,
+                                                     [NET_LAYER_NORM] = &layer_norm_class,
+                                                     [NET_LINEAR] = &affine_class,
+                                                     [NET_ATTENTION] = &attention_class,
+                                                     [NET_GELU] = &gelu_class,
+                                                     [NET_ADD] = &add_class,
+                                                     [NET_TIED_HEAD] = &head_class};
+    enum net_op op = plan->layers[number].op;
+    if (op == NET_TOKENS || (op == NET_ONE_HOT && plan->values[number].absent))
         return NULL;
-    case NET_ONE_HOT:
-        return plan->values[number].absent ? NULL : &one_hot_class;
-    case NET_EMBEDDING:
-        return is_tied(plan, number) ? &token_class : &embedding_class;
-    case NET_LSTM:
-        return &lstm_class;
-    case NET_DENSE:
-        return owned_suits(plan, number) ? &owned_class : &dense_class;
-    case NET_CONV:
-        return &conv_class;
-    case NET_BATCH_NORM:
-        return &norm_class;
-    case NET_MAX_POOL:
-    case NET_AVERAGE_POOL:
-    case NET_GLOBAL_AVERAGE:
-        return &pool_class;
-    case NET_DROPOUT:
-        return &drop_class;
-    case NET_CONCAT:
-        return &concat_class;
-    case NET_AUX:
-        return &aux_class;
-    case NET_POSITION:
-        return &position_class;
-    case NET_LAYER_NORM:
-        return &layer_norm_class;
-    case NET_LINEAR:
-        return &affine_class;
-    case NET_ATTENTION:
-        return &attention_class;
-    case NET_GELU:
-        return &gelu_class;
-    case NET_ADD:
-        return &add_class;
-    case NET_TIED_HEAD:
-        return &head_class;
-    }
-    return NULL;
+    if (op == NET_EMBEDDING && is_tied(plan, number))
+        return &token_class;
+    return op == NET_DENSE && owned_suits(plan, number) ? &owned_class : classes[op];
 }
 
 static int make_op(struct plan *plan, int number, struct err *err)

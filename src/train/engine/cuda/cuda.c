@@ -4,7 +4,6 @@
 // Batches of sample numbers of a loaded set are queued (queue.c), so that the GPU never waits for
 // the host. Batches in host memory are copied and done at once; tests and odd inputs use that.
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

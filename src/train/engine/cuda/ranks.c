@@ -10,7 +10,6 @@
 
 #include "base/clock.h"
 #include "base/dl.h"
-#include "base/units.h"
 #include "train/engine/cuda/driver.h"
 #include "machine/libraries.h"
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <assert.h>
 #include <string.h>
 
 #include "train/engine/cuda/plan/builder.h"
