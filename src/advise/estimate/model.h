@@ -129,9 +129,20 @@ const char *model_ask_check(const struct model_ask *ask);
     X(base)                                                                                        \
     X(products)                                                                                    \
     X(sparse)                                                                                      \
-    X(attention) X(scores) X(moved) X(launch) X(eager_launch) X(native_launch) X(unpack) X(tensor) \
-        X(meet) X(expert) X(gather) X(bubble) X(optimizer) X(gradients) X(offload) X(amd) X(eager) \
-            X(fused) X(compiled) X(megatron) X(native) X(xla)
+    X(attention)                                                                                   \
+    X(scores)                                                                                      \
+    X(moved)                                                                                       \
+    X(launch)                                                                                      \
+    X(eager_launch)                                                                                \
+    X(native_launch)                                                                               \
+    X(unpack)                                                                                      \
+    X(tensor)                                                                                      \
+    X(meet)                                                                                        \
+    X(expert)                                                                                      \
+    X(gather)                                                                                      \
+    X(bubble)                                                                                      \
+    X(optimizer)                                                                                   \
+    X(gradients) X(offload) X(amd) X(eager) X(fused) X(compiled) X(megatron) X(native) X(xla)
 #define MODEL_TIME_TERMS(X)                                                                        \
     X(fast)                                                                                        \
     X(power) X(narrow) X(few) X(head) X(flash) X(adapters) X(routing) X(loop) X(nodes) X(year)
