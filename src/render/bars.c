@@ -393,10 +393,12 @@ static void draw_lines(struct buf *out, const struct layout *l, double top, doub
         if (!line->y.known)
             continue;
         double x = scale_at(&l->scale, line->y.v);
-        double half = glyphs_width(line->name, SVG_SMALL) / 2;
+        struct buf name = {0};
+        glyphs_cut(&name, line->name ? line->name : "", SVG_SMALL, l->width);
+        double half = glyphs_width(buf_str(&name), SVG_SMALL) / 2;
         svg_line(out, x, top + LINES, x, bottom, "rf");
-        svg_text(out, fmin(fmax(x, half), l->width - half), top + 11, "sm mi",
-                 line->name ? line->name : "");
+        svg_text(out, fmin(fmax(x, half), l->width - half), top + 11, "sm mi", buf_str(&name));
+        buf_drop(out, &name);
     }
 }
 
