@@ -424,27 +424,20 @@ static int run(const struct cmd_call *call, struct err *err)
     SCOPED(run_release) struct run measured = {0};
     SCOPED(buf_release) struct buf offer = {0};
     const char *image = NULL;
-    int rc = read_emit(o, call->rest->command, err);
-    if (rc == 0 && o->emit.remove) // needs nothing else
+    TRY(read_emit(o, call->rest->command, err));
+    if (o->emit.remove) // needs nothing else
         return emit_write(&o->emit, &ask, NULL, NULL, NULL, call->out, err);
-    if (rc == 0)
-        rc = read_task(o, &ask, err);
-    if (rc == 0)
-        rc = read_dates(o, &ask, err);
-    if (rc == 0)
-        rc = read_extras(o, &ask, err);
-    if (rc == 0)
-        rc = read_power(o, &ask, err);
-    if (rc == 0 && o->emit.emit)
-        rc = emit_ask(&o->emit, o->disk, &ask, &offer, err);
-    if (rc == 0 && o->run)
-        rc = read_run(call->desk, o->run, &measured, err);
+    TRY(read_task(o, &ask, err));
+    TRY(read_dates(o, &ask, err));
+    TRY(read_extras(o, &ask, err));
+    TRY(read_power(o, &ask, err));
+    if (o->emit.emit)
+        TRY(emit_ask(&o->emit, o->disk, &ask, &offer, err));
+    if (o->run)
+        TRY(read_run(call->desk, o->run, &measured, err));
     ask.run = o->run ? &measured : NULL;
-    if (rc == 0)
-        rc = make_record(o, call->desk->market, &ask, &record, &image, err);
-    if (rc == 0)
-        rc = print(call, &ask, image, &record, err);
-    return rc;
+    TRY(make_record(o, call->desk->market, &ask, &record, &image, err));
+    return print(call, &ask, image, &record, err);
 }
 
 const struct command cmd_cron = {

@@ -264,23 +264,19 @@ int emit_write(const struct emit_options *o, const struct cron_ask *ask, char *c
                              .memory = o->memory,
                              .disk_gb = ask->disk_gb,
                              .folder = folder ? folder : "/"};
-    int rc = 0;
     if (!o->remove) {
         task.schedule = ask->schedule;
         task.tab = ask->tab;
         task.command = command ? command : no_words;
         cost_lines(record, emitter->stays_up, &cost);
         task.cost = buf_str(&cost);
-        rc = find_limit(o, ask, record ? (int64_t)(record->up_s.v * 1e9) : ask->up_ns,
-                        &task.limit_s, err);
-        if (rc == 0 && emitter->provider)
-            rc = split_offer(emitter, record->offer, &machine, &region, &task.spot, err);
+        TRY(find_limit(o, ask, record ? (int64_t)(record->up_s.v * 1e9) : ask->up_ns, &task.limit_s,
+                       err));
+        if (emitter->provider)
+            TRY(split_offer(emitter, record->offer, &machine, &region, &task.spot, err));
     }
     task.machine = buf_str(&machine);
     task.region = o->region ? o->region : buf_str(&region);
-    if (rc == 0)
-        rc = make_files(o, &task, &files, err);
-    if (rc == 0)
-        rc = put_files(o, &files, out, err);
-    return rc;
+    TRY(make_files(o, &task, &files, err));
+    return put_files(o, &files, out, err);
 }

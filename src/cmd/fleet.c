@@ -178,25 +178,19 @@ static int bring(struct state *state, const struct fleet_options *o, bool here, 
     if (o->bring && o->no_bring)
         return err_set(err, ERR_USAGE, "'--bring' and '--no-bring' are opposites: use one");
     SCOPED(free_pointer) char *current = getcwd(NULL, 0);
-    int rc = 0;
     if (!current)
         return err_set(err, ERR_FAIL, "the current folder cannot be found");
-    if ((here || o->no_bring) && !o->bring) {
-        rc = text_set(&folder->from, current, err);
-    } else {
-        struct short_text file = short_text("%s/folder.tar.gz", state->folder);
-        rc = bundle_folder(folder, o->bring ? o->bring : current, o->bring ? 0 : BUNDLE_FOLDER_MOST,
-                           file.s, err);
-        if (rc == 0) {
-            SCOPED(buf_release) struct buf line = {0};
-            buf_adds(&line, "bringing ");
-            folder_short(&line, folder->from);
-            buf_printf(&line, ", %.1f MB packed%s\n", (double)folder->bytes.v / 1e6,
-                       o->bring ? "" : " (--no-bring leaves it)");
-            out_complain(buf_str(&line));
-        }
-    }
-    return rc;
+    if ((here || o->no_bring) && !o->bring)
+        return text_set(&folder->from, current, err);
+    TRY(bundle_folder(folder, o->bring ? o->bring : current, o->bring ? 0 : BUNDLE_FOLDER_MOST,
+                      short_text("%s/folder.tar.gz", state->folder).s, err));
+    SCOPED(buf_release) struct buf line = {0};
+    buf_adds(&line, "bringing ");
+    folder_short(&line, folder->from);
+    buf_printf(&line, ", %.1f MB packed%s\n", (double)folder->bytes.v / 1e6,
+               o->bring ? "" : " (--no-bring leaves it)");
+    out_complain(buf_str(&line));
+    return 0;
 }
 
 static int fill(struct state *state, const struct cmd_call *call, const struct fleet_job *job,
@@ -211,25 +205,22 @@ static int fill(struct state *state, const struct cmd_call *call, const struct f
                                    .sweep = sweep};
     int64_t limit = o->limit_ns > 0 ? o->limit_ns : job->limit_ns;
     bool here = all_here(places), images = all_images(places);
-    int rc = state_home(&home, err);
-    if (rc == 0 && images && o->bring)
-        rc = err_set(err, ERR_USAGE, "--bring: there the command's folder is that of the image");
+    TRY(state_home(&home, err));
+    if (images && o->bring)
+        return err_set(err, ERR_USAGE, "--bring: there the command's folder is that of the image");
     d->jobs = some_int(o->jobs > 0 ? o->jobs : DISPATCH_JOBS);
     d->patience_ns = some_int(o->patience_ns > 0 ? o->patience_ns : DISPATCH_PATIENCE_NS);
     d->runs = some_int(job->runs);
     if (limit > 0)
         d->limit_ns = some_int(limit);
-    if (rc == 0)
-        rc = text_set(&d->ledger, call->desk->where, err);
-    for (char *const *word = job->arguments; rc == 0 && *word; word++)
-        rc = task_word_add(&d->arguments, *word, err);
-    if (rc == 0 && !here && !images)
-        rc = bundle_find(&d->bundle, o->bundle, buf_str(&home), err);
-    if (rc == 0 && call->rest->command && !images)
-        rc = bring(state, o, here, err);
-    if (rc == 0)
-        rc = plan_make(d, &what, places, err);
-    return rc;
+    TRY(text_set(&d->ledger, call->desk->where, err));
+    for (char *const *word = job->arguments; *word; word++)
+        TRY(task_word_add(&d->arguments, *word, err));
+    if (!here && !images)
+        TRY(bundle_find(&d->bundle, o->bundle, buf_str(&home), err));
+    if (call->rest->command && !images)
+        TRY(bring(state, o, here, err));
+    return plan_make(d, &what, places, err);
 }
 
 // Targets that rent machines say what that costs; then the user decides.
@@ -370,28 +361,26 @@ int fleet_go(const struct cmd_call *call, struct state *state, bool cancel, stru
     const struct dispatch *d = &state->dispatch;
     if (!call->desk->where)
         call->desk->where = d->ledger;
-    int rc = plan_places(d, &places, err);
-    if (rc == 0)
-        rc = runs_open(call->desk, true, &ledger, err);
-    if (rc == 0) {
-        const struct dispatch_options o = {
-            .cancel = cancel, .arg = &live, .says = fleet_live_says, .draw = fleet_live_draw};
-        say_begin(d, cancel);
-        fleet_live_begin(&live, &places);
-        rc = dispatch_run(state, &places, ledger, &o, &interrupted, err);
-        fleet_live_end(&live);
-        if (rc != 0)
-            err_hint(err, "'fare runs resume %s' goes on once that is put right", d->id);
+    TRY(plan_places(d, &places, err));
+    TRY(runs_open(call->desk, true, &ledger, err));
+    const struct dispatch_options o = {
+        .cancel = cancel, .arg = &live, .says = fleet_live_says, .draw = fleet_live_draw};
+    say_begin(d, cancel);
+    fleet_live_begin(&live, &places);
+    int rc = dispatch_run(state, &places, ledger, &o, &interrupted, err);
+    fleet_live_end(&live);
+    if (rc != 0) {
+        err_hint(err, "'fare runs resume %s' goes on once that is put right", d->id);
+        return rc;
     }
-    if (rc == 0 && interrupted)
+    if (interrupted)
         say_interrupted(d);
-    if (rc == 0 && common->json)
-        rc = out_record(call->out, dispatch_fields, d, err);
-    else if (rc == 0 && !interrupted)
-        rc = fleet_text(call->out, d, &places, ledger, err);
-    if (rc == 0 && !interrupted)
+    if (common->json)
+        TRY(out_record(call->out, dispatch_fields, d, err));
+    else if (!interrupted)
+        TRY(fleet_text(call->out, d, &places, ledger, err));
+    if (!interrupted)
         say_failed(d, cancel);
-    if (rc == 0)
-        set_exit_code(call, d, cancel, interrupted);
-    return rc;
+    set_exit_code(call, d, cancel, interrupted);
+    return 0;
 }

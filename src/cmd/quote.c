@@ -596,16 +596,33 @@ static void quote_say_unused(const struct quote_options *o, const struct quote *
 
 // ---- the command
 
+// Reads the options, and gathers the runs or takes the time that was given.
+static int load(const struct cmd_call *call, const struct quote_given *given,
+                struct availability *trace, struct ledger **ledger, struct quote_job *job,
+                struct err *err)
+{
+    const struct quote_options *o = call->options;
+    TRY(prices_renew(o->book, o->date, err));
+    TRY(read_options(job, o, err));
+    TRY(quote_take_spot(o, trace, &job->ask.spot, err));
+    TRY(local_check(job->ask.market, o->currency, err));
+    if (quote_has_time(&o->words))
+        return quote_load_given(job, given, err);
+    TRY(desk_ledger(call->desk, ledger, err));
+    return quote_load(job, call->rest->count > 0 ? call->rest->args[0] : NULL, *ledger, err);
+}
+
 static int run(const struct cmd_call *call, struct err *err)
 {
     const struct quote_options *o = call->options;
     const char *word = call->rest->count > 0 ? call->rest->args[0] : NULL;
+    SCOPED(quote_release)
     struct quote_job job = {.asked = !quote_is_workload(word) && !quote_has_time(&o->words),
                             .ask.market = call->desk->market};
     struct ledger *ledger = NULL;
     struct quote_given given;
     struct limit limit;
-    struct availability trace = {0};
+    SCOPED(availability_release) struct availability trace = {0};
     if (call->rest->count > 1) {
         err_set(err, ERR_USAGE, "'fare quote' takes one run or workload");
         return err_hint(err, "'fare compare' compares several");
@@ -623,50 +640,29 @@ static int run(const struct cmd_call *call, struct err *err)
     if (o->pinned)
         return list_pinned(call, word, err);
     const char *format;
-    int rc = value_format(o->common.json, o->format, "table", &format, err);
-    if (rc == 0)
-        rc = prices_renew(o->book, o->date, err);
-    if (rc == 0)
-        rc = read_options(&job, o, err);
-    if (rc == 0)
-        rc = quote_take_spot(o, &trace, &job.ask.spot, err);
-    if (rc == 0)
-        rc = local_check(job.ask.market, o->currency, err);
-    if (rc == 0 && !quote_has_time(&o->words))
-        rc = desk_ledger(call->desk, &ledger, err);
-    if (rc == 0)
-        rc = quote_has_time(&o->words) ? quote_load_given(&job, &given, err)
-                                       : quote_load(&job, word, ledger, err);
+    TRY(value_format(o->common.json, o->format, "table", &format, err));
+    int rc = load(call, &given, &trace, &ledger, &job, err);
     out_complain(buf_str(&job.says));
-    if (rc == 0 && o->explain) {
-        rc = explain(call->out, &job, o->explain, err);
-        goto out;
-    }
-    if (rc == 0)
-        rc = quote_check_rates(&job, err);
-    if (rc == 0)
-        out_complain(buf_str(&job.says));
-    if (rc == 0 && strcmp(format, "table") == 0 && !o->all && !o->more)
+    TRY(rc);
+    if (o->explain)
+        return explain(call->out, &job, o->explain, err);
+    TRY(quote_check_rates(&job, err));
+    out_complain(buf_str(&job.says));
+    if (strcmp(format, "table") == 0 && !o->all && !o->more)
         job.ask.most_estimates = ESTIMATES;
-    if (rc == 0)
-        rc = quote_assemble(&job, err);
-    if (rc == 0)
-        quote_say_unused(o, &job.quote);
-    if (rc == 0 && strcmp(format, "json") == 0)
-        rc = print_json(call->out, &job.quote, err);
-    else if (rc == 0 && strcmp(format, "focus") == 0) {
+    TRY(quote_assemble(&job, err));
+    quote_say_unused(o, &job.quote);
+    if (strcmp(format, "json") == 0) {
+        TRY(print_json(call->out, &job.quote, err));
+    } else if (strcmp(format, "focus") == 0) {
         focus_head(&call->out->text);
-        rc = focus_bill(&call->out->text, &job, err);
-    } else if (rc == 0)
+        TRY(focus_bill(&call->out->text, &job, err));
+    } else {
         show(call->out, &job);
-    if (rc == 0)
-        pin(&job, o, ledger);
-    if (rc == 0)
-        check_limit(call, &job);
-out:
-    quote_release(&job);
-    availability_release(&trace);
-    return rc;
+    }
+    pin(&job, o, ledger);
+    check_limit(call, &job);
+    return 0;
 }
 
 const struct command cmd_quote = {

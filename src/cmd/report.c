@@ -410,7 +410,7 @@ static int run(const struct cmd_call *call, struct err *err)
 {
     const struct report_options *o = call->options;
     const char *format;
-    int rc = value_format(o->common.json, o->format, "html", &format, err);
+    TRY(value_format(o->common.json, o->format, "html", &format, err));
     bool drawn = strcmp(format, "html") == 0;
     struct page_ask ask;
     SCOPED(buf_release) struct buf text = {0}, says = {0};
@@ -418,30 +418,23 @@ static int run(const struct cmd_call *call, struct err *err)
     if (o->plot)
         snprintf(name, sizeof name, "%s.svg", o->plot);
     const char *path = o->output ? o->output : drawn ? name : "-";
-    if (rc == 0)
-        rc = read_options(call, &ask, err);
-    if (rc == 0)
-        rc = check_together(o, format, err);
+    TRY(read_options(call, &ask, err));
+    TRY(check_together(o, format, err));
     ask.says = &says;
-    if (rc == 0 && o->keep_names && !o->site)
-        rc = err_set(err, ERR_USAGE, "--keep-names has no effect without --site");
-    if (rc == 0 && o->site) {
-        rc = check_site(o, err);
-        if (rc == 0)
-            rc = run_site(call, &ask, err);
-        out_complain(buf_str(&says));
-        return rc;
-    }
-    if (rc == 0)
-        rc = make(o, &ask, format, &text, err);
+    if (o->keep_names && !o->site)
+        return err_set(err, ERR_USAGE, "--keep-names has no effect without --site");
+    if (o->site)
+        TRY(check_site(o, err));
+    int rc = o->site ? run_site(call, &ask, err) : make(o, &ask, format, &text, err);
     out_complain(buf_str(&says));
-    if (rc == 0 && o->plot && drawn && is_png(path))
-        rc = to_png(&text, err);
-    if (rc == 0)
-        rc = report_write(call->out, path, &text, err);
-    if (rc == 0 && !fs_is_stdout(path))
+    if (rc != 0 || o->site)
+        return rc;
+    if (o->plot && drawn && is_png(path))
+        TRY(to_png(&text, err));
+    TRY(report_write(call->out, path, &text, err));
+    if (!fs_is_stdout(path))
         out_printf(call->out, "Wrote %s (%s).\n", path, units_bytes((int64_t)text.len).s);
-    return rc;
+    return 0;
 }
 
 const struct command cmd_report = {

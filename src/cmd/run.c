@@ -395,28 +395,23 @@ static int run_all(const struct cmd_call *call, struct measure *m, struct measur
     size_t count = 0, batch_count = 0, rank_count = 0;
     int64_t repeat = o->repeat > 1 ? o->repeat : 1;
     bool left_out = false;
-    int rc = read_numbers("--batch", o->batches, 1 << 20, batches, &batch_count, err);
-    if (rc == 0)
-        rc = read_ranks(o, ranks, &rank_count, err);
-    if (rc == 0)
-        rc = pick(call->rest, picked, &count, err);
-    if (rc == 0)
-        rc = measure_open(m, m->o, call->desk, err);
-    if (rc == 0)
-        run_text_says(m, !m->o->json);
+    TRY(read_numbers("--batch", o->batches, 1 << 20, batches, &batch_count, err));
+    TRY(read_ranks(o, ranks, &rank_count, err));
+    TRY(pick(call->rest, picked, &count, err));
+    TRY(measure_open(m, m->o, call->desk, err));
+    run_text_says(m, !m->o->json);
     for (size_t i = 0; i < count; i++)
         for (size_t b = 0; b < batch_count * rank_count; b++)
-            for (int64_t r = 0; r < repeat && rc == 0; r++)
+            for (int64_t r = 0; r < repeat; r++)
                 if (measure_over(m)) {
                     left_out = true;
                 } else {
                     own->seed = o->measure.seed + (own->full ? r : 0);
-                    rc = run_one(call, m, picked[i], batches[b / rank_count], ranks[b % rank_count],
-                                 err);
+                    TRY(run_one(call, m, picked[i], batches[b / rank_count], ranks[b % rank_count],
+                                err));
                 }
-    if (rc == 0)
-        measure_say_spent(m, left_out);
-    return rc;
+    measure_say_spent(m, left_out);
+    return 0;
 }
 
 static void check_gate(const struct cmd_call *call, const struct measure *m)

@@ -69,19 +69,13 @@ static int describe_set(const struct public_set *set, struct set_row *row, struc
     for (size_t i = 0; workloads[i]; i++)
         if (workloads[i]->data && strcmp(workloads[i]->data, set->name) == 0)
             buf_printf(&users, "%s%s", users.len ? ", " : "", workloads[i]->name);
-    int rc = data_cache_dir(set->name, &path, err);
-    if (rc == 0)
-        rc = buf_check(&users, err);
-    if (rc == 0)
-        rc = text_set(&row->name, set->name, err);
-    if (rc == 0)
-        rc = text_set(&row->workloads, buf_str(&users), err);
-    if (rc == 0)
-        rc = text_set(&row->path, buf_str(&path), err);
-    row->here = some_bool(rc == 0 && is_folder(buf_str(&path)));
+    TRY(data_cache_dir(set->name, &path, err));
+    TRY(buf_check(&users, err));
+    row->here = some_bool(is_folder(buf_str(&path)));
     if (all_known && bytes > 0)
         row->download_bytes = some_int(bytes);
-    return rc;
+    return TEXTS_SET(err, {&row->name, set->name}, {&row->workloads, buf_str(&users)},
+                     {&row->path, buf_str(&path)});
 }
 
 static void print_sets(struct out *out, const struct set_list *all)
@@ -172,16 +166,15 @@ static int print_path(const struct cmd_call *call, const struct public_set *set,
 {
     const char *name = set->name;
     SCOPED(buf_release) struct buf dir = {0};
-    int rc = data_cache_dir(name, &dir, err);
-    if (rc == 0 && !is_folder(buf_str(&dir))) {
-        rc = err_set(err, ERR_MISSING, "%s is not here (it would be %s)", name, buf_str(&dir));
-        err_hint(err, "'fare workloads data get %s' fetches it", name);
-    } else if (rc == 0 && ((const struct cmd_common *)call->options)->json) {
-        rc = print_set(call, set, err);
-    } else if (rc == 0) {
-        out_printf(call->out, "%s\n", buf_str(&dir));
+    TRY(data_cache_dir(name, &dir, err));
+    if (!is_folder(buf_str(&dir))) {
+        err_set(err, ERR_MISSING, "%s is not here (it would be %s)", name, buf_str(&dir));
+        return err_hint(err, "'fare workloads data get %s' fetches it", name);
     }
-    return rc;
+    if (((const struct cmd_common *)call->options)->json)
+        return print_set(call, set, err);
+    out_printf(call->out, "%s\n", buf_str(&dir));
+    return 0;
 }
 
 // By its own name, or that of a workload that trains on it.
