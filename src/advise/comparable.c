@@ -145,7 +145,7 @@ static void compare_definition(struct maker *m)
         return;
     }
     if (a->net && b->net && strcmp(a->net, b->net) != 0)
-        say(m, COMPARABLE_NOT, "the nets differ: %s and %s", a->net, b->net);
+        say(m, COMPARABLE_NOT, "the nets differ: %.19s and %.19s", a->net, b->net);
     else if (a->parameters.known && b->parameters.known && a->parameters.v != b->parameters.v)
         say(m, COMPARABLE_NOT, "the nets differ: %lld and %lld parameters",
             (long long)a->parameters.v, (long long)b->parameters.v);

@@ -389,8 +389,13 @@ int compare_row_fill(const struct group *g, const struct power_given *power,
     bool full = g->run.full.known && g->run.full.v;
     rc = text_set(&row->kind, full ? "measured" : "projected", err);
     fill_time(g, row);
-    if (rc == 0 && any_early(g))
-        rc = texts_add(&row->notes, "accuracy after the sample, not after the whole training", err);
+    const bool early = any_early(g), made = row->accuracy.value.known && g->run.data.made.v;
+    if (rc == 0 && (early || made))
+        rc = texts_add(&row->notes,
+                       !made   ? "accuracy after the sample, not after the whole training"
+                       : early ? "accuracy on generated data, after the sample"
+                               : "accuracy on generated data",
+                       err);
     if (rc == 0)
         rc = fill_price(g, row, err);
     if (rc == 0 && power)

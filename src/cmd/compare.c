@@ -26,7 +26,6 @@ struct compare_cmd_options {
 
 static const struct compare_cmd_options defaults = {.power = POWER_DEFAULTS};
 
-static const char *const rules[] = {"paid", "prorated", "published", NULL};
 static const char *const formats[] = {"table", "csv", "md", "json", NULL};
 
 #define AT(member) offsetof(struct compare_cmd_options, member)
@@ -53,7 +52,7 @@ static const struct opt options[] = {
     SPOT_WORD(AT(spot), "Cost"),
     {"date", 'd', OPT_TEXT, "DATE", NULL, AT(date), "Cost",
      "prices and billing rules of this date, instead of the date of the run"},
-    {"rule", 'r', OPT_CHOICE, "RULE", rules, AT(rule), "Cost",
+    {"rule", 'r', OPT_CHOICE, "RULE", value_compare_rules, AT(rule), "Cost",
      "paid (default): as the provider charges, with units and minimums; prorated: rate × time; "
      "published: as comparisons print it, in the provider's units but without fees and with months "
      "in parts, beside what is charged"},

@@ -354,6 +354,7 @@ int cmd_main(const struct command *const *commands, int argc, char **argv)
 #define DAY_S INT64_C(86400)
 
 const char *const value_rules[] = {"paid", "prorated", NULL};
+const char *const value_compare_rules[] = {"paid", "prorated", "published", NULL};
 
 int value_day(const char *text, int *day, struct err *err)
 {

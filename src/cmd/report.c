@@ -70,8 +70,9 @@ static const struct opt options[] = {
      "those machines are this offer of the book: aws/p3.2xlarge; may be given several times"},
     {"date", 'd', OPT_TEXT, "DATE", NULL, AT(date), "Cost",
      "prices and billing rules of this date"},
-    {"rule", 'r', OPT_CHOICE, "RULE", value_rules, AT(rule), "Cost",
-     "paid (default): as the provider charges, with units and minimums; prorated: rate × time"},
+    {"rule", 'r', OPT_CHOICE, "RULE", value_compare_rules, AT(rule), "Cost",
+     "paid (default): as the provider charges, with units and minimums; prorated: rate × time; "
+     "published: in the comparison as comparisons print it, as in 'fare compare'"},
     CURRENCY_ROW(AT(currency), "Cost"),
     {"measured", 0, OPT_FLAG, NULL, NULL, AT(measured), "Cost",
      "only machines with a run; no estimates"},
@@ -129,6 +130,7 @@ static int read_options(const struct cmd_call *call, struct page_ask *ask, struc
                     .date = o->date,
                     .prorated = o->rule && strcmp(o->rule, "prorated") == 0},
     };
+    ask->as_published = o->rule && strcmp(o->rule, "published") == 0;
     ask->measured = o->measured;
     ask->currency = o->currency;
     TRY(local_check(ask->market, o->currency, err));

@@ -23,7 +23,8 @@ int value_format(bool json, const char *format, const char *otherwise, const cha
 // --date, in days since 1970.
 int value_day(const char *text, int *day, struct err *err) MUST_USE;
 
-extern const char *const value_rules[]; // of --rule: "paid", "prorated"
+extern const char *const value_rules[];         // of --rule: "paid", "prorated"
+extern const char *const value_compare_rules[]; // of comparisons: these, and "published"
 
 #define LEDGER_VARIABLE                                                                            \
     {                                                                                              \

@@ -275,7 +275,7 @@ static const struct rule_words {
      "--rule paid shows costs as the provider charges."},
     {"published",
      "Costs are as comparisons print them: in the provider's units, months in parts, fees and tax "
-     "left out. Charged is by the provider's rules, with whole months and fees.",
+     "left out.",
      NULL},
 };
 
@@ -289,14 +289,17 @@ static void add_rule(struct doc *doc, const char *rule, enum doc_role role)
 static void add_legend(struct doc *doc, const struct compare *compare)
 {
     bool projected = false, estimated = false, unjudged = false, costed = false, rented = true;
+    bool charged = false;
     for (size_t i = 0; i < compare->workloads.count; i++) {
-        rented &= compare_rented(&compare->workloads.items[i]);
+        const bool table = compare_rented(&compare->workloads.items[i]);
+        rented &= table;
         for (size_t j = 0; j < compare->workloads.items[i].rows.count; j++) {
             const struct compare_row *row = &compare->workloads.items[i].rows.items[j];
             projected |= row->kind && strcmp(row->kind, "projected") == 0;
             estimated |= compare_estimated(row);
             unjudged |= row->time.chance.v;
             costed |= row->cost.usd.known;
+            charged |= table && row->cost.charged_usd.known;
         }
     }
     if (projected)
@@ -305,6 +308,8 @@ static void add_legend(struct doc *doc, const struct compare *compare)
         doc_say(doc, DOC_ASIDE, "≈ is estimated: nobody measured it.");
     if (costed)
         add_rule(doc, compare->rule, DOC_ASIDE);
+    if (charged)
+        doc_say(doc, DOC_ASIDE, "Charged is by the provider's rules, with whole months and fees.");
     view_compare_rates(doc, compare);
     if (unjudged)
         doc_say(doc, DOC_ASIDE,

@@ -401,6 +401,7 @@ static int gather(struct gathering *g, struct quote_job *jobs, size_t *count, st
     struct compare_options options = {.base = g->ask->base,
                                       .workload = g->ask->workload,
                                       .pricing = g->ask->pricing,
+                                      .published = g->ask->as_published,
                                       .currency = g->ask->currency};
     options.pricing.market = g->ask->market;
     TRY(comparing_new(&g->comparing, &options, err));

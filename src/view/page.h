@@ -44,6 +44,7 @@ struct page_ask {
     bool all;
     const char *base; // and prices, as `fare compare` takes them
     struct pricing_options pricing;
+    bool as_published;    // the comparison's costs, as comparisons print them
     const char *currency; // (optional) of costs, beside USD
     int day;              // date of the offers' prices, in days since 1970; 0: today
     struct advice_wishes wishes;

@@ -497,10 +497,10 @@ int site_inputs(const struct site_ask *ask, char out[SHA256_HEX_BYTES], struct e
     struct buf options = {0};
     uint8_t hash[SHA256_BYTES];
     const struct maybe_int deadline = page->wishes.deadline_ns;
-    buf_printf(&options, "%s %s %d %d %s %s %d %d %lld", FARE_VERSION, FARE_BUILD, book_today(),
+    buf_printf(&options, "%s %s %d %d %s %s %d %d %d %lld", FARE_VERSION, FARE_BUILD, book_today(),
                page->day, page->pricing.date ? page->pricing.date : "-",
-               page->currency ? page->currency : "-", page->pricing.prorated, page->measured,
-               deadline.known ? (long long)deadline.v : -1LL);
+               page->currency ? page->currency : "-", page->pricing.prorated, page->as_published,
+               page->measured, deadline.known ? (long long)deadline.v : -1LL);
     int rc = buf_check(&options, err);
     sha256_init(&sha);
     sha256_add(&sha, buf_str(&options), options.len + (rc == 0));

@@ -80,6 +80,12 @@ def paid():
                                                                         "cost", "as charged")), text)
 
 
+    page = fare("report", "--published", "2018-tweets", "--rule", "published", "--format", "md", "-o", "-")
+    report("a report by the same rule has the same rows", all(f"| {row[9]} |" in page for row in TABLE) and "as charged" in page, page)
+    plain = fare("compare", "--published", "2017-keras-backends", "--rule", "published", "--workload", "mlp")
+    report("a table without the column does not explain it", "Costs are as comparisons print them" in plain and "Charged is" not in plain, plain)
+
+
 def run(number, provider, machine, gpu, hours, price):
     return json.dumps({"schema": "fare.run/1", "id": f"20200101T00000{number}Z-{number:06}", "started": "2020-01-01T00:00:00Z",
                        "workload": "cnn", "machine": {"name": machine, "gpu": gpu, "gpus": 1, "provider": provider, "instance_type": machine},
