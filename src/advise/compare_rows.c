@@ -95,7 +95,7 @@ static void list_attributes(const struct group *g, struct attribute out[ATTRIBUT
         COUNT("", run->epochs, " epoch"),
         COUNT("", run->total_steps, " step"),
         [DATA] = TEXT("", made ? "generated data" : run->data.name, 40),
-        INTERNAL("data ", run->data.identity, 8),
+        INTERNAL("data ", made ? NULL : run->data.identity, 8),
         TEXT("", m->provider, 20),
         TEXT("", m->instance_type, 40),
         TEXT("", m->region, 20),
