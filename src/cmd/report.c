@@ -5,6 +5,9 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "advise/spend/budget.h"
+#include "advise/spend/spend.h"
+#include "base/clock.h"
 #include "base/fs.h"
 #include "base/progress.h"
 #include "base/units.h"
@@ -17,6 +20,7 @@
 #include "view/page.h"
 #include "render/raster.h"
 #include "view/site.h"
+#include "view/spending.h"
 #include "view/tables.h"
 #include "train/workload/workload.h"
 
@@ -25,7 +29,7 @@ struct report_options {
     const char *output, *format, *plot, *site;
     bool keep_names;
     const char *ledger, *book;
-    const char *workload, *published, *base, *gpu;
+    const char *workload, *published, *base, *gpu, *project, *since;
     bool all;
     struct opt_texts price, offer;
     const char *date, *rule, *currency;
@@ -62,6 +66,11 @@ static const struct opt options[] = {
      "every run in the ledger, not only the newest twenty"},
     {"gpu", 0, OPT_TEXT, "NAME", NULL, AT(gpu), "Which",
      "a GPU model instead of runs: what it costs everywhere, who has it, its speed beside an H100"},
+    {"project", 0, OPT_TEXT, "NAME", NULL, AT(project), "Which",
+     "what this project spent, instead of runs: in all, by month, by user and by offer, and its "
+     "budgets"},
+    {"since", 0, OPT_TEXT, "DATE|AGE", NULL, AT(since), "Which",
+     "with --project: only since this month (2026-10), date or age (3w)"},
     {"base", 'b', OPT_TEXT, "SELECTOR", NULL, AT(base), "Cost",
      "compare with this, as in 'fare compare'"},
     {"price", 'p', OPT_TEXTS, "SELECTOR=USD_PER_HOUR", NULL, AT(price), "Cost",
@@ -94,6 +103,8 @@ static const struct cmd_example examples[] = {
      "frameworks side by side, with the geometric mean over workloads"},
     {"fare report --workload cnn --format md", "tables to paste into a page or an issue"},
     {"fare report --gpu h100 -o h100.html", "what a GPU model costs everywhere"},
+    {"fare report --project bert --since 2026-10 --format md",
+     "for the monthly mail: what a project spent"},
     {"fare report --all --site public", "all runs as pages to publish"},
     {"fare report last --buy 2500 --watts 400 --kwh 0.30", "with rent or buy over the months"},
     {NULL, NULL},
@@ -323,6 +334,116 @@ static int make_gpu(const struct report_options *o, struct market *market, const
     return rc;
 }
 
+// ---- what a project spent
+
+// "bert spent 84.15 USD since 2026-10-01: 5 runs, 29.0 GPU-hours. The cost of 1 run is unknown."
+static const char *spent_words(struct doc *doc, const char *project, const char *since,
+                               const struct spending *spending)
+{
+    const struct spending_row *all = &spending->total;
+    struct buf text = {0};
+    const int64_t unknown = all->unknown.v;
+    buf_printf(&text, "%.60s spent %s%s%s%.10s: %s, %.3g GPU-hours.", project,
+               all->usd.known ? spending_amount(all->usd).s : "an unknown amount",
+               all->usd.known ? " USD" : "", *since ? " since " : "", since,
+               units_count(all->runs.v, "run").s, all->gpu_hours.v);
+    if (unknown > 0)
+        buf_printf(&text, " The cost of %s is unknown, and not in the sums.",
+                   units_count(unknown, "run").s);
+    return doc_take(doc, &text);
+}
+
+static int add_spent(const struct report_options *o, const struct cmd_call *call,
+                     struct ledger *ledger, struct doc *doc, struct err *err)
+{
+    static const char *const keys[] = {"month", "user", "offer"};
+    char label[160], since[CLOCK_ISO_BYTES];
+    const char *labels[] = {label};
+    const struct ledger_filter filter = {.labels = labels, .label_count = 1, .since = o->since};
+    snprintf(label, sizeof label, "project=%s", o->project);
+    TRY(ledger_since(o->since, since, err));
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        SCOPED(spending_release) struct spending spending = {0};
+        enum spend_key key[SPEND_KEYS];
+        struct spend_options how = {.keys = key, .currency = o->currency};
+        TRY(spend_keys_parse(keys[i], key, &how.key_count, err));
+        TRY(spend_sum(ledger, call->desk->market, &filter, &how, &spending, err));
+        if (spending.rows.count == 0) {
+            err_set(err, ERR_MISSING, "there are no runs of the project '%.60s'%s%.10s", o->project,
+                    *since ? " since " : "", since);
+            return err_hint(err, "'fare runs --by project,month' lists projects");
+        }
+        if (i == 0)
+            doc_say(doc, DOC_VERDICT, spent_words(doc, o->project, since, &spending));
+        doc_heading(doc, 1, doc_text(doc, "By %s", keys[i]));
+        view_sums(doc, &spending, SIZE_MAX, false);
+    }
+    return 0;
+}
+
+static int add_budgets(const struct report_options *o, const struct cmd_call *call,
+                       struct ledger *ledger, struct doc *doc, struct err *err)
+{
+    SCOPED(budgets_release) struct budgets budgets = {0};
+    const struct budget_whose everybody = {0};
+    bool any = false;
+    TRY(budget_states(ledger, call->desk->market, &everybody, &budgets, err));
+    for (size_t i = 0; i < budgets.budgets.count; i++) {
+        const struct budget_state *b = &budgets.budgets.items[i];
+        if (!b->kind || strcmp(b->kind, "project") != 0 || !b->name ||
+            strcmp(b->name, o->project) != 0)
+            continue;
+        if (!any)
+            doc_heading(doc, 1, "Budgets");
+        view_budget(doc, b);
+        any = true;
+    }
+    return 0;
+}
+
+static int make_spent(const struct report_options *o, const struct cmd_call *call,
+                      const char *format, struct buf *text, struct err *err)
+{
+    SCOPED(doc_release) struct doc doc = {0};
+    struct ledger *ledger;
+    const char *title = doc_text(&doc, "What %.60s spent", o->project);
+    TRY(desk_ledger(call->desk, &ledger, err));
+    TRY(add_spent(o, call, ledger, &doc, err));
+    TRY(add_budgets(o, call, ledger, &doc, err));
+    if (strcmp(format, "md") == 0) {
+        buf_printf(text, "# %s\n", title);
+        doc_markdown(text, &doc, 1);
+        return buf_check(text, err);
+    }
+    html_begin(text, title, 0);
+    buf_adds(text, "<header>\n");
+    html_heading(text, 1, title);
+    buf_adds(text, "</header>\n<main>\n");
+    doc_html(text, &doc, 1);
+    buf_adds(text, "</main>\n");
+    html_end(text);
+    return buf_check(text, err);
+}
+
+// Its amounts are those that were paid: nothing is priced anew, and no plot is drawn.
+static int check_spent(const struct report_options *o, const char *format, size_t runs,
+                       struct err *err)
+{
+    if (!o->project)
+        return o->since ? err_set(err, ERR_USAGE, "--since is for --project") : 0;
+    if (runs > 0 || o->workload || o->published || o->gpu || o->all || o->plot || o->site ||
+        o->base || o->date || o->rule || o->price.count > 0 || o->offer.count > 0 ||
+        o->deadline_ns >= 0 || o->own.buy)
+        return err_set(err, ERR_USAGE,
+                       "--project shows what was spent: it takes --since, --currency, --format and "
+                       "-o");
+    if (strcmp(format, "html") != 0 && strcmp(format, "md") != 0) {
+        err_set(err, ERR_USAGE, "what a project spent is available as html or md, not %s", format);
+        return err_hint(err, "'fare runs --by month --label project=NAME' has CSV and JSON");
+    }
+    return 0;
+}
+
 static int make(const struct report_options *o, const struct page_ask *ask, const char *format,
                 struct buf *text, struct err *err)
 {
@@ -420,6 +541,7 @@ static int run(const struct cmd_call *call, struct err *err)
     if (o->plot)
         snprintf(name, sizeof name, "%s.svg", o->plot);
     const char *path = o->output ? o->output : drawn ? name : "-";
+    TRY(check_spent(o, format, call->rest->count, err));
     TRY(read_options(call, &ask, err));
     TRY(check_together(o, format, err));
     ask.says = &says;
@@ -427,7 +549,9 @@ static int run(const struct cmd_call *call, struct err *err)
         return err_set(err, ERR_USAGE, "--keep-names has no effect without --site");
     if (o->site)
         TRY(check_site(o, err));
-    int rc = o->site ? run_site(call, &ask, err) : make(o, &ask, format, &text, err);
+    int rc = o->site      ? run_site(call, &ask, err)
+             : o->project ? make_spent(o, call, format, &text, err)
+                          : make(o, &ask, format, &text, err);
     out_complain(buf_str(&says));
     if (rc != 0 || o->site)
         return rc;

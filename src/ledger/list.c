@@ -85,6 +85,11 @@ static int where_label(struct ledger_query *q, const char *label, bool few, stru
 int ledger_since(const char *since, char out[CLOCK_ISO_BYTES], struct err *err)
 {
     int64_t ns;
+    char first[16]; // day of a month
+    if (since && strlen(since) == 7) {
+        snprintf(first, sizeof first, "%s-01", since);
+        since = first;
+    }
     ledger_date(since, out);
     // A bare number is neither a date nor an age.
     if (!out[0] && since && !text_int(since, &ns) && clock_parse_duration(since, &ns))
@@ -92,7 +97,7 @@ int ledger_since(const char *since, char out[CLOCK_ISO_BYTES], struct err *err)
     if (!since || out[0])
         return 0;
     err_set(err, ERR_USAGE, "'%s' is not a date", since);
-    return err_hint(err, "a date looks like 2026-11-01 or 2026-11-01T08:00:00Z, an age like 3w");
+    return err_hint(err, "a date looks like 2026-11-01, 2026-11 or 2026-11-01T08:00:00Z, an age like 3w");
 }
 
 static int where_since(struct ledger_query *q, const char *since, struct err *err)
