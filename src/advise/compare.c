@@ -395,11 +395,8 @@ static int find_group(struct comparing *c, size_t section, struct run *run, cons
 {
     size_t number;
     group_key(c, section, run, named, part);
-    int rc = buf_check(&c->key, err);
-    if (rc == 0)
-        rc = index_number(&c->group_index, buf_str(&c->key), c->key.len, &number, err);
-    if (rc != 0)
-        return rc;
+    TRY(buf_check(&c->key, err));
+    TRY(index_number(&c->group_index, buf_str(&c->key), c->key.len, &number, err));
     if (number < c->group_count) {
         *out = &c->groups[number];
         return 0;
@@ -411,10 +408,7 @@ static int find_group(struct comparing *c, size_t section, struct run *run, cons
     c->groups = groups;
     struct group *group = &groups[number];
     group->named = named ? strdup(named) : NULL;
-    if (named && !group->named)
-        rc = err_memory(err);
-    if (rc == 0)
-        rc = name_machine(group, run, err);
+    int rc = named && !group->named ? err_memory(err) : name_machine(group, run, err);
     if (rc == 0)
         rc = add_to_section(&c->sections[section], number, err);
     if (rc != 0) {
@@ -498,33 +492,31 @@ static bool is_picked(struct comparing *c, const struct run *run, const char **n
     return picked;
 }
 
+static void head_release(struct run *run)
+{
+    record_release(record_part(&head_part), run);
+}
+
 int comparing_add(struct comparing *c, const char *text, size_t len, struct err *err)
 {
     const char *named = NULL;
-    struct run run = {0};
+    SCOPED(head_release) struct run run = {0};
     struct part part = {0};
     struct run_price price;
     struct power power = {.mw = -1};
-    int rc = record_from_checked(record_part(&head_part), text, len, &run, err);
-    if (rc == 0 && !is_picked(c, &run, &named)) {
-        record_release(record_part(&head_part), &run);
+    TRY(record_from_checked(record_part(&head_part), text, len, &run, err));
+    if (!is_picked(c, &run, &named))
         return 0;
-    }
-    if (rc == 0)
-        rc = pricing_of(c->pricing, &run, &price, err);
-    if (rc == 0)
-        rc = fill_part(text, len, &run, &price, &part, err);
-    if (rc == 0 && c->published && part.costed && !part.relative)
-        rc = compare_part_printed(&price, &part, err);
-    part.bound = rc == 0 && run_price_is_bound(&price, &run);
-    if (rc == 0 && c->power && !price.known)
-        rc = power_of_run(c->market, &run, c->power, &power, err);
+    TRY(pricing_of(c->pricing, &run, &price, err));
+    TRY(fill_part(text, len, &run, &price, &part, err));
+    if (c->published && part.costed && !part.relative)
+        TRY(compare_part_printed(&price, &part, err));
+    part.bound = run_price_is_bound(&price, &run);
+    if (c->power && !price.known)
+        TRY(power_of_run(c->market, &run, c->power, &power, err));
     if (power.mw >= 0)
         part.watts = some_real((double)power.mw / 1000);
-    if (rc == 0)
-        rc = place_run(c, &run, &part, &price, &power, named, err);
-    if (rc == 0)
-        c->runs++;
-    record_release(record_part(&head_part), &run);
-    return rc;
+    TRY(place_run(c, &run, &part, &price, &power, named, err));
+    c->runs++;
+    return 0;
 }

@@ -163,14 +163,11 @@ static int fill_row(const struct compare_targets *all, const struct target *t,
     row->time_s = (struct compare_figure){some_real((double)time.total_ns / 1e9),
                                           some_real((double)time.low_ns / 1e9),
                                           some_real((double)time.high_ns / 1e9)};
-    int rc = text_set(&row->kind, time.basis, err);
-    if (rc == 0)
-        rc = text_take(&row->class, &class, err);
-    if (rc == 0)
-        rc = texts_take(&row->notes, &note, err);
-    if (rc == 0 && run->id)
-        rc = texts_add(&row->ids, run->id, err);
-    return rc == 0 ? fill_cost(all, t, &time, row, err) : rc;
+    TRY(text_set(&row->kind, time.basis, err));
+    TRY(text_take(&row->class, &class, err));
+    TRY(texts_take(&row->notes, &note, err));
+    TRY(texts_add(&row->ids, run->id, err));
+    return fill_cost(all, t, &time, row, err);
 }
 
 static void set_ratios(struct compare_row *row, const struct compare_row *base)
@@ -214,21 +211,19 @@ static int add_target(const struct compare_targets *all, const struct target *t,
 int compare_targets_add(const struct compare_targets *all, const struct run *const *runs,
                         size_t count, struct compare_workload *to, struct err *err)
 {
-    struct quote_evidence *evidence = calloc(count + 1, sizeof *evidence);
+    SCOPED(free_pointer) struct quote_evidence *evidence = calloc(count + 1, sizeof *evidence);
     struct quote_ask ask = {.evidence = evidence, .evidence_count = count, .market = all->market};
     SCOPED(proofs_release) struct proofs proofs = {0};
     struct estimates *estimates = NULL;
-    int rc = evidence ? 0 : err_memory(err);
-    for (size_t i = 0; rc == 0 && i < count; i++)
+    if (!evidence)
+        return err_memory(err);
+    for (size_t i = 0; i < count; i++)
         evidence[i].run = runs[i];
-    if (rc == 0)
-        rc = proofs_gather(&proofs, &ask, err);
-    if (rc == 0)
-        rc = estimates_open(&estimates, &proofs, err);
+    TRY(proofs_gather(&proofs, &ask, err));
+    int rc = estimates_open(&estimates, &proofs, err);
     for (size_t i = 0; rc == 0 && i < all->count; i++)
         rc = add_target(all, &all->items[i], estimates, to, err);
     estimates_close(estimates);
-    free(evidence);
     return rc;
 }
 

@@ -841,10 +841,16 @@ static int find_hazard(struct spotting *s, struct spot_history *history, bool *u
     return bids ? 0 : spot_history_read(s->market, s->offer, history, err);
 }
 
+static void spotting_release(struct spotting *s)
+{
+    hazard_release(&s->hazard);
+}
+
 int quote_spot(struct market *market, const struct wishes *wishes, const struct spot_ask *ask,
                const struct offer *offer, const struct run *run, const struct bill_time *time,
                struct bill *bill, struct err *err)
 {
+    SCOPED(spotting_release)
     struct spotting s = {
         .market = market, .wishes = wishes, .ask = ask, .offer = offer, .time = time, .bill = bill};
     SCOPED(spot_history_release) struct spot_history history = {0};
@@ -860,14 +866,11 @@ int quote_spot(struct market *market, const struct wishes *wishes, const struct 
                         .discount_permille = s.price.own ? s.price.own->discount_permille : 0,
                         .seed = 1};
     bool unknown = true;
-    int rc = find_hazard(&s, &history, &unknown, err);
-    const struct spot_series *series = rc == 0 ? series_of(&s, &history) : NULL;
-    if (rc == 0 && !unknown)
-        rc = with_hazard(&s, run, series, err);
-    else if (rc == 0 && series && series->count > 1 && time->total_ns > 0)
-        rc = with_prices(&s, series, err);
-    if (rc == 0)
-        rc = take_credit(&s, err);
-    hazard_release(&s.hazard);
-    return rc;
+    TRY(find_hazard(&s, &history, &unknown, err));
+    const struct spot_series *series = series_of(&s, &history);
+    if (!unknown)
+        TRY(with_hazard(&s, run, series, err));
+    else if (series && series->count > 1 && time->total_ns > 0)
+        TRY(with_prices(&s, series, err));
+    return take_credit(&s, err);
 }

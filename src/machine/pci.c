@@ -304,7 +304,6 @@ void pci_link_read(struct tree *tree, const char *address, struct pci_link *link
 
 // ==== amd ====
 
-#define DEVICE  "/sys/bus/pci/devices/%s/"
 #define MHZ_MAX 100000 // higher values are garbage
 
 int64_t amd_dpm_max_mhz(const char *text)
@@ -332,7 +331,7 @@ static struct maybe_int number(struct tree *tree, const char *address, const cha
                                int64_t per, int64_t max)
 {
     int64_t value;
-    if (!tree_int(tree, &value, DEVICE "%s", address, file) || value < 0 || value / per > max)
+    if (!tree_int(tree, &value, DEVICES "/%s/%s", address, file) || value < 0 || value / per > max)
         return (struct maybe_int){0};
     return some_int(value / per);
 }
@@ -341,7 +340,7 @@ static struct maybe_int clock_max(struct tree *tree, const char *address, const 
 {
     SCOPED(buf_release) struct buf text = {0};
     int64_t mhz = 0;
-    if (tree_text(tree, &text, DEVICE "%s", address, file))
+    if (tree_text(tree, &text, DEVICES "/%s/%s", address, file))
         mhz = amd_dpm_max_mhz(buf_str(&text));
     return mhz > 0 ? some_int(mhz) : (struct maybe_int){0};
 }
@@ -350,7 +349,7 @@ static struct maybe_int clock_max(struct tree *tree, const char *address, const 
 static void sensors_read(struct tree *tree, const char *address, struct machine_gpu *gpu)
 {
     SCOPED(buf_release) struct buf names = {0};
-    if (!tree_list(tree, &names, DEVICE "hwmon", address) || names.len == 0)
+    if (!tree_list(tree, &names, DEVICES "/%s/hwmon", address) || names.len == 0)
         return;
     names.data[strcspn(names.data, "\n")] = '\0'; // a GPU has one sensor chip
     static const struct {
@@ -398,13 +397,13 @@ static int identity_read(struct tree *tree, const char *address, bool named,
                          struct machine_gpu *gpu, struct err *err)
 {
     SCOPED(buf_release) struct buf text = {0};
-    if (tree_text(tree, &text, DEVICE "unique_id", address) && text.len == 16 &&
+    if (tree_text(tree, &text, DEVICES "/%s/unique_id", address) && text.len == 16 &&
         strspn(text.data, "0123456789abcdefABCDEF") == 16) {
         char uuid[32];
         snprintf(uuid, sizeof uuid, "GPU-%s", text.data);
         TRY(text_set(&gpu->uuid, uuid, err));
     }
-    if (!named && tree_text(tree, &text, DEVICE "product_name", address) && text.len > 0)
+    if (!named && tree_text(tree, &text, DEVICES "/%s/product_name", address) && text.len > 0)
         TRY(text_set(&gpu->name, text.data, err));
     // Only AMD's out-of-tree driver has a version of its own.
     if (tree_text(tree, &text, "/sys/module/amdgpu/version") && text.len > 0)

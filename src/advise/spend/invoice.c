@@ -433,11 +433,10 @@ static int list_left_over(const struct invoice *v, struct left_over *left, size_
 static int add_left_over(const struct invoice *v, struct spending *out, struct err *err)
 {
     SCOPED(index_release) struct index keys = {0};
-    struct left_over *left = NULL;
+    SCOPED(free_pointer) struct left_over *left = NULL;
     size_t space = 0;
     int64_t sum = 0, lines = 0;
-    int rc = 0;
-    for (size_t i = 0; i < v->line_count && rc == 0; i++) {
+    for (size_t i = 0; i < v->line_count; i++) {
         const struct line *line = &v->lines[i];
         SCOPED(buf_release) struct buf key = {0};
         size_t number = 0, before = keys.count;
@@ -446,26 +445,19 @@ static int add_left_over(const struct invoice *v, struct spending *out, struct e
         buf_printf(&key, "%s\x1f%s\x1f%s\x1f%s", text_at(v, line->provider),
                    text_at(v, line->category), text_at(v, line->resource),
                    *text_at(v, line->resource) ? "" : text_at(v, line->what));
-        rc = buf_check(&key, err);
-        if (rc == 0)
-            rc = index_number(&keys, buf_str(&key), key.len, &number, err);
-        if (rc == 0)
-            rc = array_grow(&left, number, &space, sizeof *left, err);
-        if (rc == 0 && number == before)
+        TRY(buf_check(&key, err));
+        TRY(index_number(&keys, buf_str(&key), key.len, &number, err));
+        TRY(array_grow(&left, number, &space, sizeof *left, err));
+        if (number == before)
             left[number] = (struct left_over){.line = line};
         money_sum(&sum, line->billed);
-        if (rc == 0) {
-            money_sum(&left[number].billed, line->billed);
-            left[number].lines++;
-        }
+        money_sum(&left[number].billed, line->billed);
+        left[number].lines++;
         lines++;
     }
-    if (rc == 0)
-        rc = list_left_over(v, left, keys.count, out, err);
     out->unmatched_charges = some_int(lines);
     out->unmatched_usd = some_money(sum);
-    free(left);
-    return rc;
+    return list_left_over(v, left, keys.count, out, err);
 }
 
 // Runs at a provider that sent an invoice, in the time it covers, which no line is for.
@@ -474,19 +466,16 @@ static int add_missing(const struct invoice *v, struct spending *out, struct err
     SCOPED(index_release) struct index providers = {0};
     struct span {
         int64_t from_s, to_s;
-    } *spans = NULL;
+    };
+    SCOPED(free_pointer) struct span *spans = NULL;
     size_t space = 0, number = 0;
     int64_t missing = 0, sum = 0;
-    int rc = 0;
-    for (size_t i = 0; i < v->line_count && rc == 0; i++) {
+    for (size_t i = 0; i < v->line_count; i++) {
         const struct line *line = &v->lines[i];
         const char *name = text_at(v, line->provider);
         size_t before = providers.count;
-        rc = index_number(&providers, name, strlen(name), &number, err);
-        if (rc == 0)
-            rc = array_grow(&spans, number, &space, sizeof *spans, err);
-        if (rc != 0)
-            break;
+        TRY(index_number(&providers, name, strlen(name), &number, err));
+        TRY(array_grow(&spans, number, &space, sizeof *spans, err));
         if (number == before)
             spans[number] = (struct span){line->began_s, line->ended_s};
         if (line->began_s < spans[number].from_s)
@@ -495,22 +484,21 @@ static int add_missing(const struct invoice *v, struct spending *out, struct err
             spans[number].to_s = line->ended_s;
     }
     size_t known = providers.count;
-    for (size_t i = 0; i < v->use_count && rc == 0; i++) {
+    for (size_t i = 0; i < v->use_count; i++) {
         const struct noted *use = &v->uses[i];
         const char *name = text_at(v, use->provider);
-        rc = index_number(&providers, name, strlen(name), &number, err);
-        if (rc == 0 && use->lines == 0 && number < known && use->nano_usd != 0 &&
+        TRY(index_number(&providers, name, strlen(name), &number, err));
+        if (use->lines == 0 && number < known && use->nano_usd != 0 &&
             use->group != INVOICE_OTHERS && use->start_s >= spans[number].from_s &&
             use->start_s < spans[number].to_s) {
             missing++;
             money_sum(&sum, use->nano_usd > 0 ? use->nano_usd : 0);
         }
     }
-    free(spans);
     out->missing = some_int(missing);
     if (missing > 0)
         out->missing_usd = some_money(sum);
-    return rc;
+    return 0;
 }
 
 int invoice_match(struct invoice *v, struct spending *out, struct err *err)

@@ -354,7 +354,14 @@ int spend_sum(struct ledger *ledger, struct market *market, const struct ledger_
 struct one {
     struct summing s;
     const char *run;
+    struct spending ignored;
 };
+
+static void release_one(struct one *one)
+{
+    invoice_free(one->s.invoice);
+    record_release(spending_fields, &one->ignored);
+}
 
 static int note_one(void *arg, const struct use *use, struct err *err)
 {
@@ -367,21 +374,14 @@ int spend_of_run(struct ledger *ledger, struct market *market, const char *run,
                  struct spending_row *row, struct err *err)
 {
     struct group group = {0};
-    struct one one = {.run = run, .s = {.groups = &group}};
-    struct spending ignored = {0};
+    SCOPED(release_one) struct one one = {.run = run, .s = {.groups = &group}};
     const struct ledger_filter all = {0};
-    int rc = invoice_load(&one.s.invoice, ledger, market, NULL, err);
-    if (rc == 0 && one.s.invoice) {
-        rc = use_each(ledger, market, &all, note_one, &one, err);
-        if (rc == 0)
-            rc = invoice_match(one.s.invoice, &ignored, err);
-        if (rc == 0)
-            rc = invoice_each(one.s.invoice, add_share, &one.s, err);
-        if (rc == 0 && group.sums.invoiced > 0)
-            fill_invoiced(row, &group.sums);
-    }
-    record_release(spending_fields, &ignored);
-    one.s.groups = NULL;
-    release(&one.s);
-    return rc;
+    TRY(invoice_load(&one.s.invoice, ledger, market, NULL, err));
+    if (!one.s.invoice)
+        return 0;
+    TRY(use_each(ledger, market, &all, note_one, &one, err));
+    TRY(invoice_match(one.s.invoice, &one.ignored, err));
+    TRY(invoice_each(one.s.invoice, add_share, &one.s, err));
+    fill_invoiced(row, &group.sums);
+    return 0;
 }
