@@ -629,17 +629,6 @@ void bill_amount(const struct bill *bill, char amount[MONEY_BYTES],
         snprintf(amount, MONEY_BYTES, "never ends");
 }
 
-void bill_local(const struct bill *bill, char out[BILL_LOCAL_BYTES])
-{
-    char amount[MONEY_BYTES] = "unknown";
-    if (bill->local_total.known)
-        money_short_in(bill->local_total.nano, bill->local_currency, amount);
-    *out = '\0';
-    if (bill->local_currency)
-        snprintf(out, BILL_LOCAL_BYTES, ", %s%s %.8s",
-                 bill->local_total.known ? bill_mark(bill) : "", amount, bill->local_currency);
-}
-
 // ---- the time that is billed
 // The time for which a run needs a machine, in parts.
 

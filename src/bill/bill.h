@@ -86,8 +86,4 @@ void bill_time_words(const struct bill *bill, char *out, size_t size);
 void bill_amount(const struct bill *bill, char amount[MONEY_BYTES],
                  char interval[MONEY_INTERVAL_BYTES]);
 
-// ", 0.22 EUR": the total in the currency asked for; "" without one.
-#define BILL_LOCAL_BYTES (MONEY_BYTES + 16)
-void bill_local(const struct bill *bill, char out[BILL_LOCAL_BYTES]);
-
 #endif

@@ -182,14 +182,6 @@ uint16_t tokens_of_byte(uint8_t byte)
     return (uint16_t)(is_printable(byte) ? before[1] : 188 + before[0]);
 }
 
-uint8_t tokens_to_byte(uint16_t token)
-{
-    int byte = 0;
-    while (byte < 255 && tokens_of_byte((uint8_t)byte) != token)
-        byte++;
-    return (uint8_t)byte;
-}
-
 // The texts of the tokens 0 to 255, in one piece of memory.
 static int byte_words(struct data_pair *pair, struct err *err)
 {

@@ -55,8 +55,7 @@ int tokens_open(const char *path, const struct data_options *options, struct dat
 int tokens_windows(const uint16_t *stream, int64_t count, int context, struct dataset *set,
                    struct err *err) MUST_USE;
 
-// GPT-2's token for each byte, and the byte of each of the tokens 0 to 255.
+// GPT-2's token for each byte: 0 to 255.
 uint16_t tokens_of_byte(uint8_t byte);
-uint8_t tokens_to_byte(uint16_t token);
 
 #endif
