@@ -139,12 +139,14 @@ static int read_number(const struct column *c, const char *text, void *member, s
 {
     int64_t nano = 0, whole = 0;
     bool any = c->least == 0 && c->most == 0;
-    if (*text && c->kind != COLUMN_WHOLE)
+    const bool fits = text_int(text, &whole);
+    const bool is_whole = c->kind == COLUMN_WHOLE || (c->kind == COLUMN_REAL && fits);
+    if (*text && !is_whole)
         TRY(money_parse(text, &nano, err));
-    if (*text && (c->kind == COLUMN_WHOLE ? !text_int(text, &whole)
-                                          : c->kind == COLUMN_INT && nano % MONEY_UNIT != 0))
+    if (*text &&
+        (c->kind == COLUMN_WHOLE ? !fits : c->kind == COLUMN_INT && nano % MONEY_UNIT != 0))
         return err_set(err, ERR_FORMAT, "'%.40s' is not a whole number", text);
-    double value = c->kind == COLUMN_WHOLE ? (double)whole : (double)nano / MONEY_UNIT;
+    double value = is_whole ? (double)whole : (double)nano / MONEY_UNIT;
     if (*text && !any && !(value >= c->least && value <= c->most))
         return err_set(err, ERR_FORMAT, "'%.40s' is out of range: expected %s%.10g to %.10g", text,
                        c->least == COLUMN_ABOVE_0 ? "more than " : "",
