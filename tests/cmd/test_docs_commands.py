@@ -192,7 +192,8 @@ def main():
                     continue
                 ran += 1
                 began = time.monotonic()
-                env = {"FARE_LEDGER": str(HERE / "empty.db")} if c.reason(marks, "with") else {}
+                bare = {"FARE_LEDGER": str(HERE / "empty.db"), "XDG_CONFIG_HOME": str(HERE / "empty")}  # no offers of one's own either
+                env = bare if c.reason(marks, "with") else {}
                 got = serves(c.line) if c.line.startswith("fare serve") else run(short(c.line), **env)
                 lacks = None if c.reason(marks, "output") or not c.output or got.returncode else compare(c.output, got.stdout)
                 tap.report(name, got.returncode == 0 and lacks is None,
