@@ -92,13 +92,6 @@ enum formats_role {
     ROLE_FILLER,
     ROLE_COUNT
 };
-struct formats_name {
-    const char *word; // null ends a letter's words
-    size_t len;
-    enum formats_role role;
-    int rank;
-};
-extern const struct formats_name *const formats_names[26]; // by their first letter; or null
 
 // `word` is in lower case. `test`: it says itself that it is about an evaluation, as "val_loss"
 // does.

@@ -272,15 +272,26 @@ TEST(trainer)
     assert_true(e.loss.v == 0.5 && e.epoch.v == 1);
 }
 
-// Each word stands under its letter.
-TEST(words_by_letter)
+TEST(words_by_role)
 {
-    size_t words = 0;
-    for (int i = 0; i < 26; i++)
-        for (const struct formats_name *w = formats_names[i]; w && w->word; w++, words++)
-            if (w->word[0] != 'a' + i || w->len != strlen(w->word) || w->len >= FORMATS_WORD)
-                fail_msg("%s", w->word);
-    assert_true(words > 100);
+    static const struct {
+        const char *word;
+        enum formats_role role;
+        int rank;
+        bool test;
+    } rows[] = {{"micro_step", ROLE_STEP, 1, false}, {"step", ROLE_STEP, 8, false},
+                {"loss", ROLE_LOSS, 0, false},       {"val_loss", ROLE_LOSS, 0, true},
+                {"train_step", ROLE_STEP, 8, false}, {"wps", ROLE_TEMPO, 0, false},
+                {"test_time", ROLE_TOOK, 0, true},   {"training", ROLE_TRAIN, 0, false},
+                {"acc", ROLE_ACCURACY, 0, false},    {"xent", ROLE_LOSS, 0, false},
+                {"ste", ROLE_OTHER, 0, false},       {"stepp", ROLE_OTHER, 0, false}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int rank = 0;
+        bool test;
+        if (formats_role(rows[i].word, strlen(rows[i].word), &rank, &test) != rows[i].role ||
+            rank != rows[i].rank || test != rows[i].test)
+            fail_msg("%s", rows[i].word);
+    }
 }
 
 TEST(own_patterns)
