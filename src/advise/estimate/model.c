@@ -498,7 +498,7 @@ static void try_all(struct search *s)
     struct model_layout *l = &s->q.layout;
     const struct model_layout *pin = &s->ask->question.layout;
     const double gpus = s->q.run.gpus;
-    s->best = s->least = INFINITY;
+    s->best = s->least = HUGE_VAL;
     EACH(tp, pin->tp, fmin(fmin(s->ask->box, gpus), shape->kv))
     EACH(pp, pin->pp, fmin(fmin(floor(gpus / l->tp), shape->layers / 2), STAGES_MOST))
     EACH(cp, pin->cp, fmin(floor(gpus / l->tp / l->pp), s->q.run.seq > LONG_SEQUENCE ? 8 : 1))

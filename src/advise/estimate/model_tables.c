@@ -248,7 +248,7 @@ static double size_of(const char *text)
 static const struct model_row *by_size(const struct model_tables *tables, double params)
 {
     const struct model_row *best = NULL;
-    double least = INFINITY;
+    double least = HUGE_VAL;
     for (size_t i = 0; i < tables->models.count; i++) {
         const struct model_row *m = &tables->models.items[i];
         bool first = strncmp(m->name, "llama-", 6) == 0 || strncmp(m->name, "gpt2", 4) == 0;
@@ -288,14 +288,15 @@ static const json_t *value_of(const json_t *json, const char *keys, char key[48]
     return NULL;
 }
 
-// A whole number; `otherwise` if it is not there, NaN: then it is an error.
+// A whole number; `otherwise` if it is not there, unless that is REQUIRED.
+#define REQUIRED (-1.0)
 static double number(struct config *c, const char *keys, double least, double most,
                      double otherwise)
 {
     char key[48];
     const json_t *value = value_of(c->json, keys, key);
     const double v = value ? json_number_value(value) : otherwise;
-    if (c->rc != 0 || (!value && !isnan(otherwise)))
+    if (c->rc != 0 || (!value && otherwise >= 0))
         return otherwise;
     if (!value)
         c->rc = err_set(c->err, ERR_FORMAT, "'%.*s' is missing", (int)strcspn(keys, "|"), keys);
@@ -331,9 +332,9 @@ static double latent_attention(struct config *c, const struct model_row *m)
     if (kv == 0)
         return 0;
     const double q = number(c, "q_lora_rank", 1, 1e6, 0);
-    const double nope = number(c, "qk_nope_head_dim", 1, 1e5, NAN);
-    const double rope = number(c, "qk_rope_head_dim", 1, 1e5, NAN);
-    const double v = number(c, "v_head_dim", 1, 1e5, NAN);
+    const double nope = number(c, "qk_nope_head_dim", 1, 1e5, REQUIRED);
+    const double rope = number(c, "qk_rope_head_dim", 1, 1e5, REQUIRED);
+    const double v = number(c, "v_head_dim", 1, 1e5, REQUIRED);
     const double size = nope + rope;
     return (q > 0 ? m->hidden * q + q * m->heads * size : m->hidden * m->heads * size) +
            m->hidden * (kv + rope) + kv * m->heads * (nope + v) + m->heads * v * m->hidden;
@@ -344,7 +345,8 @@ static void read_experts(struct config *c, const char *type, struct model_row *m
     m->experts = number(c, "num_experts|num_local_experts|n_routed_experts", 1, 1e5, 0);
     if (m->experts <= 1)
         return;
-    m->chosen = number(c, "num_experts_per_tok|experts_per_token|moe_topk", 1, m->experts, NAN);
+    m->chosen =
+        number(c, "num_experts_per_tok|experts_per_token|moe_topk", 1, m->experts, REQUIRED);
     m->expert_width = number(c, "moe_intermediate_size", 1, 1e7, m->ff_width);
     m->shared = number(c, "n_shared_experts|num_shared_experts", 0, 1e3, 0);
     m->shared += number(c, "shared_expert_intermediate_size", 0, 1e7, 0) / m->expert_width;
@@ -366,9 +368,9 @@ static int read_row(struct config *c, const json_t *whole, const char *type, str
         "nemotron|persimmon|xglm";
     static const char shared_tables[] = "gpt2|gpt_neo|gpt_bigcode|opt|falcon|gemma|bloom|mpt|"
                                         "starcoder2|cohere|xglm";
-    m->hidden = number(c, "hidden_size|n_embd|d_model|n_embed", 1, 1e6, NAN);
-    m->layers = number(c, "num_hidden_layers|n_layer|n_layers|num_layers", 1, 1e4, NAN);
-    m->heads = number(c, "num_attention_heads|n_head|n_heads|num_heads", 1, 1e5, NAN);
+    m->hidden = number(c, "hidden_size|n_embd|d_model|n_embed", 1, 1e6, REQUIRED);
+    m->layers = number(c, "num_hidden_layers|n_layer|n_layers|num_layers", 1, 1e4, REQUIRED);
+    m->heads = number(c, "num_attention_heads|n_head|n_heads|num_heads", 1, 1e5, REQUIRED);
     // Falcon and StarCoder had one key for all heads before there was a number.
     const bool one_key = flag(c->json, "multi_query", false);
     m->kv = number(c, "num_key_value_heads|num_kv_heads|n_head_kv|n_kv_heads", 1, 1e5,
@@ -376,7 +378,7 @@ static int read_row(struct config *c, const json_t *whole, const char *type, str
     m->head_size = number(c, "head_dim", 1, 1e5, m->hidden / m->heads);
     m->ff_width = number(c, "intermediate_size|n_inner|ffn_dim|ffn_hidden_size", 1, 1e7,
                          number(c, "expansion_ratio", 1, 1000, 4) * m->hidden);
-    m->vocab = number(c, "vocab_size|padded_vocab_size", 1, 1e8, NAN);
+    m->vocab = number(c, "vocab_size|padded_vocab_size", 1, 1e8, REQUIRED);
     // Parts with a table of their own for positions; the others turn rows.
     m->context =
         number(c, "max_position_embeddings|n_positions|n_ctx|max_seq_len|seq_length", 1, 1e9, 0);

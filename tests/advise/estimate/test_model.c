@@ -130,7 +130,7 @@ TEST(memory_by_hand)
     assert_int_equal(model_fit(&b, &gpu), ESTIMATE_FIT_UNSURE);
     gpu.memory = b.low / 0x1p30 * 0.9999;
     assert_int_equal(model_fit(&b, &gpu), ESTIMATE_FITS_NOT);
-    gpu.memory = NAN;
+    gpu.memory = (double)NAN;
     assert_int_equal(model_fit(&b, &gpu), ESTIMATE_FIT_UNKNOWN);
 }
 
@@ -272,7 +272,7 @@ static void search_all(const struct model_ask *ask, double *fastest, double *sma
     struct model_layout *l = &q.layout;
     const int gpus = (int)q.run.gpus, tuning = q.run.method >= MODEL_FULL;
     const int sequences = (int)fmax(1, rint(model_batch_tokens(&q) / q.run.seq));
-    *fastest = *smallest = INFINITY;
+    *fastest = *smallest = HUGE_VAL;
     q.run.offload = 0;
     for (int code = 0; code < 16 * 16 * 16 * 4 * 2 * 7; code++) {
         const int tp = code % 16 + 1, pp = code / 16 % 16 + 1, ep = code / 256 % 16 + 1;
@@ -421,7 +421,8 @@ TEST(all_offers_take_little)
 
 static const char *name_of(const char *text, struct model_found *found)
 {
-    struct err err = {0};
+    static struct err err;
+    err = (struct err){0};
     return model_find(shipped, text, found, &err) == 0 ? found->model->name : err.text;
 }
 
@@ -653,7 +654,7 @@ TEST(configs_that_cannot_be)
 // Any one of the numbers wrong: unknown with a reason, and never NaN or an infinity.
 TEST(nonsense_is_unknown)
 {
-    static const double wrong[] = {-2, -1e300, 1e300, INFINITY, -INFINITY, NAN, 0};
+    static const double wrong[] = {-2, -1e300, 1e300, HUGE_VAL, -HUGE_VAL, (double)NAN, 0};
     for (size_t i = 0; i < INPUTS; i++)
         for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
             struct model_question q = round_question();
@@ -712,7 +713,7 @@ TEST(gpus_with_gaps)
     near(ask.question.gpu.net, 12.5, 1e-9);
     before = ask;
     assert_non_null(model_ask_gpus(&ask, &whole, "fp32", 1, 0));
-    assert_non_null(model_ask_gpus(&ask, &whole, "bf16", NAN, 0));
+    assert_non_null(model_ask_gpus(&ask, &whole, "bf16", (double)NAN, 0));
     assert_non_null(model_ask_gpus(&ask, NULL, "bf16", 1, 0));
     for (int i = 0; i < 4; i++) {
         struct device gap = whole;
