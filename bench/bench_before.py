@@ -59,12 +59,15 @@ def quote(programs, folder):
 
 
 def serve(programs, folder):
-    ledger = bench_serve.fill(folder, 20000, programs[0])
+    # A ledger of its own for each: the newer program brings it to a schema that the older one refuses.
+    ledgers = [folder / "0.db", folder / "1.db"]
+    shutil.copy(bench_serve.fill(folder, 20000, programs[0]), ledgers[0])
+    shutil.copy(ledgers[0], ledgers[1])
     # Turns of a new server each: what one keeps is its own.
     figures, slow = {name: [[], []] for name in PAGES}, 0
     for _ in range(3):
         for which, fare in enumerate(programs):
-            server = bench_serve.Server(ledger, fare)
+            server = bench_serve.Server(ledgers[which], fare)
             try:
                 for name, address in PAGES.items():
                     server.ask(bench_serve.named(address).replace("RUNN", bench_serve.IDS[0]).replace("N", "9000000"))
@@ -84,13 +87,14 @@ def site(programs, folder):
     bench_site.RUNS = 1000
     with open(folder / "runs.jsonl", "w") as file:
         file.writelines(bench_site.record(i) + "\n" for i in range(1000))
-    ledger = folder / "site.db"
-    subprocess.run([programs[0], "runs", "import", folder / "runs.jsonl", "--ledger", ledger], check=True, stdout=subprocess.DEVNULL)
+    ledgers = dict(zip(programs, (folder / "0.db", folder / "1.db")))
+    for fare, ledger in ledgers.items():
+        subprocess.run([fare, "runs", "import", folder / "runs.jsonl", "--ledger", ledger], check=True, stdout=subprocess.DEVNULL)
 
     def fresh(fare):
         shutil.rmtree(folder / "site", ignore_errors=True)
         return folder / "site"
-    turns("site of 1,000 runs", programs, 3, "report", "--all", "--ledger", ledger, "--site", fresh)
+    turns("site of 1,000 runs", programs, 3, "report", "--all", "--ledger", ledgers.get, "--site", fresh)
 
 
 def main():

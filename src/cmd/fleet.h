@@ -17,10 +17,10 @@ struct fleet_options {
 
 #define FLEET_GROUP "Other machines"
 // clang-format off
+#define FLEET_WORDS(name, words) words
 #define FLEET_ROWS(OF) \
     {"on", 0, OPT_TEXTS, "TARGET", NULL, OF(fleet.on), FLEET_GROUP, \
-     "measure there instead: ssh:[USER@]HOST[=OFFER],..., or ssh:@FILE with a host on each line; " \
-     "slurm[:PARTITION]; sky:OFFER,...; k8s[:CONTEXT]; may be given several times; see " \
+     "measure there instead: " TARGETS(FLEET_WORDS) "may be given several times; see " \
      "docs/many-machines.md"}, \
     {"top", 0, OPT_COUNT, "N", NULL, OF(fleet.top), FLEET_GROUP, \
      "with --on sky: rent the N most promising offers of the quote", .least = 1}, \

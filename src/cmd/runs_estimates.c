@@ -33,12 +33,9 @@ static void release(struct looking *l)
 int runs_past(struct ledger *ledger, struct market *market, const char *text, const char *id,
               struct past_estimate *out, struct err *err)
 {
-    struct looking l = {0};
-    int rc = look(&l, ledger, market, NULL, text, err);
-    if (rc == 0)
-        rc = past_find(l.past, id, out, err);
-    release(&l);
-    return rc;
+    SCOPED(release) struct looking l = {0};
+    TRY(look(&l, ledger, market, NULL, text, err));
+    return past_find(l.past, id, out, err);
 }
 
 // ---- in words
@@ -103,7 +100,7 @@ int runs_estimates(const struct cmd_call *call, struct ledger *ledger,
 {
     const struct cmd_common *common = call->options;
     struct out *out = call->out;
-    struct looking l = {0};
+    SCOPED(release) struct looking l = {0};
     struct past_summary all = {0};
     int rc = look(&l, ledger, call->desk->market, which, NULL, err);
     if (rc == 0)
@@ -123,6 +120,5 @@ int runs_estimates(const struct cmd_call *call, struct ledger *ledger,
                   (long long)all.within.v);
     }
     record_release(past_summary_fields, &all);
-    release(&l);
     return rc;
 }

@@ -319,7 +319,6 @@ static int here_prepare(const struct fleet *fleet, struct place *place, enum ver
 
 const struct target target_here = {
     .name = "here",
-    .about = "this machine, one after the other",
     .parse = here_parse,
     .prepare = here_prepare,
     .read = host_read,
@@ -475,7 +474,6 @@ static void ssh_by_hand(const struct fleet *fleet, const struct place *place,
 const struct target target_ssh = {
     .name = "ssh",
     .value = "[USER@]HOST[=OFFER]",
-    .about = "a host, by OpenSSH's client; ssh:@FILE names many, one on each line",
     .parse = ssh_parse,
     .prepare = ssh_prepare,
     .read = ssh_read,

@@ -609,7 +609,6 @@ static void k8s_by_hand(const struct fleet *fleet, const struct place *place,
 const struct target target_k8s = {
     .name = "k8s",
     .value = "CONTEXT",
-    .about = "Jobs of a Kubernetes cluster",
     .parse = k8s_parse,
     .prepare = k8s_prepare,
     .read = k8s_read,

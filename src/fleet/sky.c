@@ -472,7 +472,6 @@ static void sky_by_hand(const struct fleet *fleet, const struct place *place,
 const struct target target_sky = {
     .name = "sky",
     .value = "OFFER",
-    .about = "machines that SkyPilot rents and takes down",
     .parse = sky_parse,
     .prepare = sky_prepare,
     .read = sky_read,

@@ -591,7 +591,6 @@ static void slurm_by_hand(const struct fleet *fleet, const struct place *place,
 const struct target target_slurm = {
     .name = "slurm",
     .value = "PARTITION",
-    .about = "jobs of a Slurm cluster",
     .parse = slurm_parse,
     .prepare = slurm_prepare,
     .read = slurm_read,

@@ -12,7 +12,7 @@
 #include "base/sha256.h"
 #include "base/utf8.h"
 
-#define ROW(name) &target_##name,
+#define ROW(name, words) &target_##name,
 const struct target *const targets[] = {TARGETS(ROW) NULL};
 #undef ROW
 

@@ -236,8 +236,7 @@ struct chosen {
 
 struct target {
     const char *name;  // "ssh"; before the colon of --on
-    const char *value; // for help: "USER@HOST"
-    const char *about; // one line for help, no full stop
+    const char *value; // after it: "USER@HOST"
     // Adds the places of one word of --on, without "ssh:" (null: there was no colon).
     int (*parse)(const char *value, struct places *places, struct err *err);
     int (*prepare)(const struct fleet *fleet, struct place *place, enum verb verb,
@@ -259,14 +258,14 @@ struct target {
     bool no_bundle;  // it brings none (fare is in the image, or this machine's own)
 };
 
-// The targets: one row each.
+// The targets: one row each, with its words in the help of --on.
 #define TARGETS(ROW)                                                                               \
-    ROW(here)                                                                                      \
-    ROW(ssh)                                                                                       \
-    ROW(slurm)                                                                                     \
-    ROW(sky)                                                                                       \
-    ROW(k8s)
-#define ROW(name) extern const struct target target_##name;
+    ROW(here, "")                                                                                  \
+    ROW(ssh, "ssh:[USER@]HOST[=OFFER],..., or ssh:@FILE with a host on each line; ")               \
+    ROW(slurm, "slurm[:PARTITION]; ")                                                              \
+    ROW(sky, "sky:OFFER,...; ")                                                                    \
+    ROW(k8s, "k8s[:CONTEXT]; ")
+#define ROW(name, words) extern const struct target target_##name;
 TARGETS(ROW)
 #undef ROW
 extern const struct target *const targets[]; // null-terminated

@@ -103,8 +103,28 @@ struct answer {
 // Fills `answer`, whose status (200) and type (HTML or JSON) are set. ERR_USAGE becomes 400,
 // ERR_MISSING 404, ERR_TIMEOUT 503, any other error 500.
 typedef int page_fn(const struct request *request, struct answer *answer, struct err *err);
-page_fn page_home, page_list, page_run, page_compare, page_metrics, page_push, page_prices,
-    page_offer_history, page_gpu, page_provider, page_quote, page_spend;
+
+// The pages: one row each. Its path (a final slash: more follows), what reads it and (optional) what
+// writes to it; whether it has JSON, needs the ledger, and takes tens of milliseconds and megabytes;
+// its parameters (routes.c), and (optional) the form to enter them.
+// clang-format off
+#define ROUTES(ROW) \
+    ROW("/", page_home, NULL, false, true, false, of_runs, form_list) \
+    ROW("/runs", page_list, page_push, true, true, false, of_runs, form_list) \
+    ROW("/runs/", page_run, NULL, true, true, true, nothing, NULL) \
+    ROW("/compare", page_compare, NULL, true, true, true, of_compare, NULL) \
+    ROW("/prices", page_prices, NULL, true, false, false, of_prices, form_prices) \
+    ROW("/offer", page_offer_history, NULL, true, false, false, of_offer, NULL) \
+    ROW("/provider", page_provider, NULL, true, true, false, of_offer, NULL) \
+    ROW("/gpu", page_gpu, NULL, true, false, false, of_offer, NULL) \
+    ROW("/quote", page_quote, NULL, true, true, true, of_quote, form_quote) \
+    ROW("/spend", page_spend, NULL, true, true, true, of_spend, form_spend) \
+    ROW("/metrics", page_metrics, NULL, false, true, true, nothing, NULL)
+// clang-format on
+#define ROW(path, read, ...) page_fn read;
+ROUTES(ROW)
+#undef ROW
+page_fn page_push;
 
 // Writes a page's form, filled with the values of the request.
 typedef void form_fn(struct buf *out, const struct request *request);

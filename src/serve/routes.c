@@ -33,17 +33,9 @@ static const struct route {
     const char *const *parameters;
     form_fn *form; // (optional) to enter the parameters
 } routes[] = {
-    {"/", page_home, NULL, false, true, false, of_runs, form_list},
-    {"/runs", page_list, page_push, true, true, false, of_runs, form_list},
-    {"/runs/", page_run, NULL, true, true, true, nothing, NULL},
-    {"/compare", page_compare, NULL, true, true, true, of_compare, NULL},
-    {"/prices", page_prices, NULL, true, false, false, of_prices, form_prices},
-    {"/offer", page_offer_history, NULL, true, false, false, of_offer, NULL},
-    {"/provider", page_provider, NULL, true, true, false, of_offer, NULL},
-    {"/gpu", page_gpu, NULL, true, false, false, of_offer, NULL},
-    {"/quote", page_quote, NULL, true, true, true, of_quote, form_quote},
-    {"/spend", page_spend, NULL, true, true, true, of_spend, form_spend},
-    {"/metrics", page_metrics, NULL, false, true, true, nothing, NULL},
+#define ROW(...) {__VA_ARGS__},
+    ROUTES(ROW)
+#undef ROW
 };
 
 static bool fits(const struct route *route, const char *path, const char **rest)

@@ -129,8 +129,7 @@ static bool any_run_has(const struct page *page, enum run_column column)
     SCOPED(buf_release) struct buf text = {0};
     for (size_t i = 0; i < page->runs.count && text.len == 0; i++)
         run_cell(&page->runs.items[i], column, &text);
-    bool has = text.len > 0;
-    return has;
+    return text.len > 0;
 }
 
 static void run_table(struct buf *out, const struct page *page)

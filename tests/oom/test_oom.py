@@ -305,7 +305,7 @@ def to_ask():
     for page in re.findall(r"(?m)^page ([^?\n]*)$", listed):
         more = ".+" if page.endswith("/") and page != "/" else ""
         looks[page] = "GET " + re.escape(page).replace(r"/\.json", r"/.+\.json") + more + r"(\?.*)?"
-    for page in re.findall(r'\{"(/[^"]*)", \w+, (?!NULL)\w+,', (stage.ROOT / "src/serve/routes.c").read_text()):
+    for page in re.findall(r'ROW\("(/[^"]*)", \w+, (?!NULL)\w+,', (stage.ROOT / "src/serve/request.h").read_text()):
         looks["POST " + page] = "POST " + re.escape(page)
     return looks
 
