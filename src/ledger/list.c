@@ -97,7 +97,8 @@ int ledger_since(const char *since, char out[CLOCK_ISO_BYTES], struct err *err)
     if (!since || out[0])
         return 0;
     err_set(err, ERR_USAGE, "'%s' is not a date", since);
-    return err_hint(err, "a date looks like 2026-11-01, 2026-11 or 2026-11-01T08:00:00Z, an age like 3w");
+    return err_hint(
+        err, "a date looks like 2026-11-01, 2026-11 or 2026-11-01T08:00:00Z, an age like 3w");
 }
 
 static int where_since(struct ledger_query *q, const char *since, struct err *err)

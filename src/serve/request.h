@@ -104,9 +104,9 @@ struct answer {
 // ERR_MISSING 404, ERR_TIMEOUT 503, any other error 500.
 typedef int page_fn(const struct request *request, struct answer *answer, struct err *err);
 
-// The pages: one row each. Its path (a final slash: more follows), what reads it and (optional) what
-// writes to it; whether it has JSON, needs the ledger, and takes tens of milliseconds and megabytes;
-// its parameters (routes.c), and (optional) the form to enter them.
+// The pages: one row each. Its path (a final slash: more follows), what reads it and (optional)
+// what writes to it; whether it has JSON, needs the ledger, and takes tens of milliseconds and
+// megabytes; its parameters (routes.c), and (optional) the form to enter them.
 // clang-format off
 #define ROUTES(ROW) \
     ROW("/", page_home, NULL, false, true, false, of_runs, form_list) \

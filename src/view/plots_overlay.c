@@ -185,7 +185,7 @@ static bool counts_steps(const struct run *run)
     return !run->progress.counts || strcmp(run->progress.counts, "epochs") != 0;
 }
 
-// The share of the steps that take so long or less; every 5 %.
+// The share of the steps that take at most that long; every 5 %.
 static void distribution_series(struct draft *d, const char *name, double *times, size_t count)
 {
     size_t parts = count - 1 < QUANTILES ? count - 1 : QUANTILES;
@@ -202,7 +202,7 @@ static void distribution_panel(struct draft *d, const struct run *runs, size_t c
     struct least least = {.count = 0};
     char name[NAME_BYTES];
     draft_panel(d, plot_workload(&runs[first]), "lines", AXIS("step time", "ms"),
-                AXIS("steps that take so long or less", "%"));
+                AXIS("steps that take at most that long", "%"));
     d->panel->x.cut = some_bool(true);
     for (size_t i = first; i < count && d->rc == 0 && least.count < LINES_MOST; i++) {
         if (!plot_same_workload(&runs[i], &runs[first]) || !counts_steps(&runs[i]))
@@ -241,7 +241,7 @@ void plots_overlay(struct draft *d, const struct run *runs, size_t count)
     draft_end(d);
     draft_plot(
         d, "distribution", "How long steps take",
-        "Of the steps in the steady state, the share that takes so long or less: a steep line "
+        "Of the steps in the steady state, the share that takes at most that long: a steep line "
         "is a steady machine, one further left a faster one. Of long runs each value is the "
         "median of a stretch, so that single slow steps do not show.");
     for (size_t i = 0; i < count; i++)
