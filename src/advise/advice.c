@@ -594,6 +594,28 @@ static int say_verdict(struct quote *quote, struct err *err)
     return texts_take(&quote->advice, &bills, err);
 }
 
+static const char *offer_of(const struct bill *bill)
+{
+    return bill ? bill->offer : NULL;
+}
+
+static int set_verdict(const struct advice_wishes *w, struct quote *quote, struct err *err)
+{
+    const struct verdict_quote q = verdict_of_quote(quote);
+    struct verdict_limit in_time = {0}, within = {0};
+    struct quote_verdict *v = &quote->verdict;
+    if (w->deadline_ns.known)
+        in_time = verdict_of_deadline(quote, (double)w->deadline_ns.v / 1e9);
+    if (w->budget.known)
+        within = verdict_of_budget(quote, w->budget.v);
+    quote->measured = some_int((int64_t)quote->bills.count);
+    return TEXTS_SET(err, {&v->leader, offer_of(q.leader)}, {&v->cheapest, offer_of(q.cheapest)},
+                     {&v->estimate, offer_of(q.guess)}, {&v->fastest, offer_of(q.soonest)},
+                     {&v->bound, q.leader ? NULL : offer_of(q.lowest)},
+                     {&v->in_time, offer_of(in_time.sure.bill)},
+                     {&v->within_budget, offer_of(within.sure.bill)});
+}
+
 // No sentence names an offer whose price cannot be.
 int advice_make(const struct quote_ask *ask, const struct advice_wishes *w, struct quote *quote,
                 struct err *err)
@@ -601,6 +623,7 @@ int advice_make(const struct quote_ask *ask, const struct advice_wishes *w, stru
     size_t measured = quote->bills.count, all = measured + quote->estimates.count;
     TRY(mark_quote(w, quote, err));
     TRY(say_verdict(quote, err));
+    TRY(set_verdict(w, quote, err));
     struct quote view = *quote;
     SCOPED(free_pointer) struct bill *copies = calloc(all + 1, sizeof *copies);
     if (!copies)

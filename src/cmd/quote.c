@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // quote: the cost of a training on every machine that it was measured on or can be estimated for.
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "advise/quote_job.h"
@@ -38,6 +39,7 @@ struct quote_options {
 };
 
 #define PIN_BILLS  200  // the cheapest are kept; the rest is quickly computed again
+#define JSON_ROWS  100  // of measured and estimated bills together, and of others
 #define JSON_BILLS 2000 // longer lists are written bill by bill
 #define WRITE_AT   ((size_t)1 << 20)
 #define ESTIMATES  20 // bills of estimates behind a table without --all
@@ -412,6 +414,22 @@ static int print_json(struct out *out, struct quote *quote, struct err *err)
     return rc;
 }
 
+// Without --all the first rows, with all that are named.
+static int print_first(struct out *out, struct quote *quote, struct err *err)
+{
+    struct quote few;
+    int rc = verdict_shorten(quote, JSON_ROWS, &few, err);
+    if (rc == 0) {
+        few.others = quote->others;
+        if (few.others.count > JSON_ROWS)
+            few.others.count = JSON_ROWS;
+        rc = print_json(out, &few, err);
+    }
+    free(few.bills.items);
+    free(few.estimates.items);
+    return rc;
+}
+
 struct pinned {
     struct out *out;
     bool json;
@@ -653,7 +671,7 @@ static int run(const struct cmd_call *call, struct err *err)
     TRY(quote_assemble(&job, err));
     quote_say_unused(o, &job.quote);
     if (strcmp(format, "json") == 0) {
-        TRY(print_json(call->out, &job.quote, err));
+        TRY((o->all ? print_json : print_first)(call->out, &job.quote, err));
     } else if (strcmp(format, "focus") == 0) {
         focus_head(&call->out->text);
         TRY(focus_bill(&call->out->text, &job, err));

@@ -6,7 +6,7 @@
 
 #include "record/field.h"
 
-#define QUOTE_SCHEMA "fare.quote/1"
+#define QUOTE_SCHEMA "fare.quote/2"
 
 enum { QUOTE_ROWS_MOST = 1000000 }; // offers in a quote, see field.h
 

@@ -86,7 +86,7 @@ report("a table marks time and bill with ≥, and says why", "≥ " in text and 
 Path("busy.jsonl").write_text(json.dumps({**TRAINER, "id": "20261118T010001Z-busy", "name": "busy", "command": ["python", "busy.py"],
                                           "use": {"gpus": 0, "steady": {"cpu_percent": 20, "crowded_percent": 175}}}) + "\n")
 fare("runs", "import", "busy.jsonl")
-rows = json.loads(fare("quote", "20261118T010001Z-busy", "--json"))
+rows = json.loads(fare("quote", "20261118T010001Z-busy", "--all", "--json"))
 page = fare("report", "20261118T010001Z-busy", "-o", "-")
 report("where nothing but bounds is known, a report shows a few of them", len(rows["estimates"]) > 300 and all(r["lower_bound"] for r in rows["estimates"])
        and 3 <= page.count(">lower bound<") <= 40, (len(rows["estimates"]), page.count("lower bound")))

@@ -422,7 +422,7 @@ check("a report draws them hollow, and lists what is left out", drawn)
 def laptop():
     text = fare("quote", LAPTOP["id"])
     assert text.split("\n", 1)[1].startswith("Cheapest by estimate: ") and "ower bounds (≥) may be cheaper" in " ".join(text.split()), text
-    bills = json.loads(fare("quote", LAPTOP["id"], "--json"))["estimates"]
+    bills = json.loads(fare("quote", LAPTOP["id"], "--all", "--json"))["estimates"]
     assert len(bills) >= 500 and all(b["basis"] == ("bound" if b.get("gpu") else "rough") for b in bills), len(bills)
     b = next(b for b in bills if b["name"] == "own")
     rate = 8 / 2 * 32 * (4e9 / 2) / 1e12 / 2  # TFLOP/s, perhaps half of what such a processor has
@@ -444,7 +444,7 @@ def processors():
         clocks = [float(r[c]) for c in ("base_mhz", "boost_mhz") if r[c]]
         return vcpus / float(r["threads_per_core"]) * float(r["fp32_per_cycle"]) * sum(clocks) / len(clocks) / 1e6
 
-    bills = {b["offer"].split("@")[0]: b for b in json.loads(fare("quote", SERVER["id"], "--json", "--boot", "0", "--image-time", "0s"))["estimates"]}
+    bills = {b["offer"].split("@")[0]: b for b in json.loads(fare("quote", SERVER["id"], "--all", "--json", "--boot", "0", "--image-time", "0s"))["estimates"]}
     for offer, name, vcpus in (("aws/c7a.4xlarge", "EPYC 9R14", 16), ("aws/c7i.8xlarge", "Xeon Platinum 8488C", 32)):
         b = bills[offer]
         amdahl = (serial + (1 - serial) / vcpus) / (serial + (1 - serial) / 8)
@@ -452,7 +452,7 @@ def processors():
         near(b["high_s"], b["time_s"] * factor["cpu", "unknown", "one", "no", "unknown"])
         assert b["basis"] == "rough" and b["certainty"].startswith("rough ×") and "gpus_used" not in b, b
     # A program of one thread gains nothing by more of them.
-    single = {b["offer"].split("@")[0]: b for b in json.loads(fare("quote", SINGLE["id"], "--json", "--boot", "0", "--image-time", "0s"))["estimates"]}
+    single = {b["offer"].split("@")[0]: b for b in json.loads(fare("quote", SINGLE["id"], "--all", "--json", "--boot", "0", "--image-time", "0s"))["estimates"]}
     near(single["aws/c7a.4xlarge"]["time_s"], 10000 * (rate("EPYC 7763", 1) / rate("EPYC 9R14", 1)) ** power)
     text = fare("quote", SERVER["id"], "--explain", "aws/c7a.4xlarge")
     assert "processors: EPYC 7763 to EPYC 9R14, 8 to 16 virtual CPUs" in text and "from a CPU to a CPU" in text, text
@@ -467,7 +467,7 @@ def processors():
     cnn = next(r for r in map(json.loads, open(ROOT / "share" / "published" / "2026-h200.jsonl")) if r["id"].endswith("cnn-fare-cpu-f32"))
     cores, ghz = cnn["machine"]["usable_cpus"] / 2, cnn["machine"]["thread_ops_per_s"] / 2 / 1e9
     ratio = (cores * 32 * ghz / 1000 / rate("EPYC 9R14", 16)) ** power
-    b = next(b for b in json.loads(fare("quote", "cnn", "--json", "--boot", "0", "--image-time", "0s"))["estimates"] if b["name"] == "c7a.4xlarge")
+    b = next(b for b in json.loads(fare("quote", "cnn", "--all", "--json", "--boot", "0", "--image-time", "0s"))["estimates"] if b["name"] == "c7a.4xlarge")
     p = cnn["projection"]
     scaled = p["train_s"] + p["evaluate_s"]
     near(b["time_s"], p["wall_s"] - scaled + scaled * ratio)

@@ -421,9 +421,13 @@ def long_list():
     with own_file("offers/many.csv", (CONFIG / "offers" / "mine.csv").read_text().splitlines()[0] + "\n" + rows):
         q = quote(*RUN, "--provider", "many", "--all")  # too many for one piece of JSON
         same([b["name"] for b in q["bills"]], [f"type-{i}" for i in range(2500)])
-        same(q["schema"], "fare.quote/1")
-        same(set(q) - {"misfits"}, {"schema", "workload", "run", "date", "rule", "bills", "not_measured", "estimated", "advice"})
+        same(q["schema"], "fare.quote/2")
+        same(set(q) - {"misfits"}, {"schema", "workload", "run", "date", "rule", "bills", "measured", "not_measured", "estimated", "verdict", "advice"})
         near(q["bills"][2499]["total"], F("5.499") * 3030 / 3600)
+        few = quote(*RUN, "--provider", "many")  # without --all the first, and how many there are
+        same((len(few["bills"]), few["measured"], few["bills"][0]["name"]), (100, 2500, "type-0"))
+        same(few["verdict"], {"leader": "many/type-0@here", "cheapest": "many/type-0@here", "fastest": "many/type-0@here"})
+        same(quote(*RUN, "--provider", "many", "--deadline", "1h", "--budget", "3")["verdict"]["in_time"], "many/type-0@here")
         text = fare("quote", *RUN, "--provider", "many", "--all")
         same(sum(line.startswith("many/type-") for line in text.splitlines()), 2500)
 

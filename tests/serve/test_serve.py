@@ -185,7 +185,7 @@ report("/compare without runs: what to do", none.status == 200 and "Select two r
 report("and in its twin", s.ask("/compare.json").status == 400)
 quote = s.ask("/quote?run=cnn&deadline=2h&hours_per_month=10&region=us-east-1&spot=no")
 report("a quote keeps what was asked for", quote.status == 200 and 'value="2h"' in quote.text and '<option value="no" selected>' in quote.text, quote.text)
-report("a quote as JSON", json.loads(s.ask("/quote.json?run=cnn").text)["schema"] == "fare.quote/1")
+report("a quote as JSON", json.loads(s.ask("/quote.json?run=cnn").text)["schema"] == "fare.quote/2")
 for query in ("deadline=soon", "hours_per_month=721", "hours_per_month=x", "spot=maybe"):
     report(f"/quote with {query} is refused", s.ask("/quote?run=cnn&" + query).status == 400)
 (HERE / "config/fare/offers").mkdir(parents=True)

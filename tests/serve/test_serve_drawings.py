@@ -131,7 +131,7 @@ status, page = ask(f"/quote?run={quote(NAME)}")
 report("words that a shell would read are quoted", status == 200 and shlex.split(command(page)) == ["fare", "quote", NAME], page[:300])
 made = subprocess.run(["sh", "-c", command(page).replace("fare", f"'{FARE}'", 1) + f" --ledger '{HERE}/ledger.db' --book - --json"],
                       capture_output=True, text=True)
-report("and the line works as it stands", made.returncode == 0 and json.loads(made.stdout)["schema"] == "fare.quote/1", made.stderr)
+report("and the line works as it stands", made.returncode == 0 and json.loads(made.stdout)["schema"] == "fare.quote/2", made.stderr)
 server.terminate()
 server.communicate(timeout=30)
 report("the server ends well", server.returncode == 0, server.returncode)
