@@ -467,6 +467,7 @@ static void document_keys(struct out *out)
         {"fare report --gpu NAME --json", GPU_SCHEMA, gpu_model_fields},
         {"fare cron --json", SCHEDULE_SCHEMA, schedule_fields},
         {"fare workloads --json", WORKLOADS_SCHEMA, workload_list_fields},
+        {"fare workloads models --json", MODELS_SCHEMA, model_list_fields},
     };
     for (size_t i = 0; i < sizeof records / sizeof *records; i++) {
         out_printf(out, "\n### `%s`: `%s`\n\n| key | kind | meaning |\n|---|---|---|\n",

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "advise/estimate/model.h"
 #include "base/fs.h"
 #include "base/progress.h"
 #include "base/units.h"
@@ -249,12 +250,181 @@ static const struct command workloads_data = {
     .examples = data_examples,
 };
 
+// ==== language models ====
+// `fare workloads models`: the shapes that are known by name, or as a config.json has it.
+
+// "8.03 B", "124 M".
+static struct units_text in_billions(int64_t count)
+{
+    struct units_text out;
+    snprintf(out.s, sizeof out.s, count < 999500000 ? "%.3g M" : "%.3g B",
+             (double)count / (count < 999500000 ? 1e6 : 1e9));
+    return out;
+}
+
+static struct units_text plain_count(struct maybe_int count)
+{
+    struct units_text out = {"-"};
+    if (count.known)
+        snprintf(out.s, sizeof out.s, "%lld", (long long)count.v);
+    return out;
+}
+
+static struct maybe_int some_count(double count) // 0: unknown
+{
+    return count >= 1 ? some_int((int64_t)count) : (struct maybe_int){0};
+}
+
+static int describe_model(const struct model_found *found, struct model_info *out, struct err *err)
+{
+    const struct model_shape *s = &found->shape;
+    const struct model_row *row = found->model;
+    const bool many = s->experts > 1;
+    out->parameters = some_count(s->params);
+    out->active = some_count(many ? s->active : 0);
+    out->layers = some_count(s->layers);
+    out->width = some_count(s->hidden);
+    out->heads = some_count(s->heads);
+    out->kv_heads = some_count(s->kv);
+    out->head_size = some_count(s->head_size);
+    out->ff_width = some_count(s->ffn);
+    out->matrices = some_int(s->gated > 0 ? 3 : 2);
+    out->experts = some_count(many ? s->experts : 0);
+    out->chosen = some_count(many ? s->chosen : 0);
+    out->vocabulary = some_count(s->vocab);
+    out->context = some_count(found->context);
+    out->tied = some_bool(s->tied > 0);
+    TRY(text_set(&out->name, found->name, err));
+    SCOPED(buf_release) struct buf aliases = {0};
+    for (const char *at = row ? row->aliases : NULL; at && *at; at++)
+        buf_adds(&aliases, *at == ';' ? ", " : (char[]){*at, '\0'});
+    TRY(buf_check(&aliases, err));
+    if (aliases.len)
+        TRY(text_set(&out->aliases, buf_str(&aliases), err));
+    if (row && row->source)
+        TRY(text_set(&out->source, row->source, err));
+    return row && row->date ? text_set(&out->date, row->date, err) : 0;
+}
+
+// "Lightning-AI/litgpt" of "github.com/Lightning-AI/litgpt/blob/26857050/litgpt/config.py".
+static struct short_text repository(const char *source)
+{
+    const char *from = strncmp(source, "github.com/", 11) == 0 ? source + 11 : source;
+    const char *to = strstr(from, "/blob/");
+    return short_text("%.*s", to ? (int)(to - from) : (int)strlen(from), from);
+}
+
+static void print_models(struct out *out, const struct model_list *all)
+{
+    static const struct table_column columns[] = {
+        {"name", TABLE_LEFT},       {"parameters", TABLE_RIGHT}, {"active", TABLE_RIGHT},
+        {"layers", TABLE_RIGHT},    {"width", TABLE_RIGHT},      {"heads", TABLE_LEFT, 2},
+        {"experts", TABLE_LEFT, 3}, {"from", TABLE_LEFT, 1, 12}};
+    struct table table = TABLE(columns);
+    for (size_t i = 0; i < all->models.count; i++) {
+        const struct model_info *m = &all->models.items[i];
+        const struct short_text heads =
+            short_text(m->kv_heads.v == m->heads.v ? "%lld" : "%lld/%lld", (long long)m->heads.v,
+                       (long long)m->kv_heads.v);
+        const struct short_text experts =
+            short_text(m->experts.known ? "%lld of %lld" : "-", (long long)m->chosen.v,
+                       (long long)m->experts.v);
+        const char *const cells[] = {m->name,
+                                     in_billions(m->parameters.v).s,
+                                     m->active.known ? in_billions(m->active.v).s : "-",
+                                     plain_count(m->layers).s,
+                                     plain_count(m->width).s,
+                                     heads.s,
+                                     experts.s,
+                                     m->source ? repository(m->source).s : "-"};
+        table_row(&table, OUT_PLAIN, cells, NULL);
+    }
+    table_print(&table, out);
+}
+
+static void print_model(struct out *out, const struct model_info *m)
+{
+    out_row(out, "Model", "%s", m->name);
+    if (m->aliases)
+        out_row(out, "Also", "%s", m->aliases);
+    out_row(out, "Size", "%s parameters", in_billions(m->parameters.v).s);
+    if (m->active.known)
+        out_row(out, "Experts", "%lld of %lld for a token, which meets %s parameters",
+                (long long)m->chosen.v, (long long)m->experts.v, in_billions(m->active.v).s);
+    out_row(out, "Layers", "%lld, %lld wide; %s %lld wide, of %lld matrices",
+            (long long)m->layers.v, (long long)m->width.v,
+            m->experts.known ? "an expert" : "feed-forward", (long long)m->ff_width.v,
+            (long long)m->matrices.v);
+    out_row(out, "Attention", "%s of %lld, %lld of keys and values",
+            units_count(m->heads.v, "head").s, (long long)m->head_size.v, (long long)m->kv_heads.v);
+    out_row(out, "Embedding", "%s; input and output %s", units_count(m->vocabulary.v, "token").s,
+            m->tied.v ? "share it" : "have one each");
+    if (m->context.known)
+        out_row(out, "Context", "%s", units_count(m->context.v, "token").s);
+    if (m->source)
+        out_row(out, "Source", "%s%s%s", m->source, m->date ? ", read " : "",
+                m->date ? m->date : "");
+}
+
+static int describe_models(const struct cmd_call *call, const struct model_tables *tables,
+                           struct model_list *all, struct err *err)
+{
+    const bool one = call->rest->count > 0;
+    TRY(text_set(&all->schema, MODELS_SCHEMA, err));
+    for (size_t i = 0; i < (one ? 1 : tables->models.count); i++) {
+        struct model_found found;
+        TRY(model_find(tables, one ? call->rest->args[0] : tables->models.items[i].name, &found,
+                       err));
+        struct model_info *info = LIST_ADD(&all->models, err);
+        TRY(info ? describe_model(&found, info, err) : ERR_MEMORY);
+    }
+    if (((const struct cmd_common *)call->options)->json)
+        return out_record(call->out, model_list_fields, all, err);
+    if (one)
+        print_model(call->out, &all->models.items[0]);
+    else
+        print_models(call->out, all);
+    return 0;
+}
+
+static int models(const struct cmd_call *call, struct err *err)
+{
+    struct model_tables *tables = NULL;
+    struct model_list all = {0};
+    int rc = model_tables_open(&tables, err);
+    if (rc == 0)
+        rc = describe_models(call, tables, &all, err);
+    record_release(model_list_fields, &all);
+    model_tables_close(tables);
+    return rc;
+}
+
+static const struct cmd_example model_examples[] = {
+    {"fare workloads models", "the models that are known by name"},
+    {"fare workloads models meta-llama/Meta-Llama-3-8B", "one of them, by any of its names"},
+    {"fare workloads models 13b", "the model that stands for a size"},
+    {NULL, NULL},
+};
+
+static const struct command workloads_models = {
+    .name = "workloads models",
+    .summary = "list language models by their shape, or show one",
+    .arguments = "[NAME|SIZE|CONFIG.JSON]",
+    .about = "Lists the language models whose shape is known, or shows one: by name, by size "
+             "(\"8b\": a typical model), or from a config.json of the transformers library. "
+             "Rows of your own go into ~/.config/fare/models.csv.",
+    .max_args = 1,
+    .examples = model_examples,
+    .run = models,
+};
+
 // ==== the workloads ====
 
 static const struct cmd_example examples[] = {
     {"fare workloads", "the list, with parameters and operations per step"},
     {"fare workloads cnn", "one of them, layer by layer"},
     {"fare workloads data get mnist", "fetch a data set and keep it for later runs"},
+    {"fare workloads models", "the language models that are known by name"},
     {"fare workloads python-helper > fare.py", "progress of your own training, for 'fare run --'"},
     {NULL, NULL},
 };
@@ -412,7 +582,7 @@ static const struct command workloads_python = {
 };
 
 static const struct command *const subcommands[] = {
-    &workloads_list, &workloads_show, &workloads_data, &workloads_python, NULL,
+    &workloads_list, &workloads_show, &workloads_data, &workloads_models, &workloads_python, NULL,
 };
 
 const struct command cmd_workloads = {
