@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "book/tariffs.h"
 
 #define HOUR_NS    (3600 * NS_PER_S)
 #define LONGEST_NS (NS_PER_S * 100 * 365 * 86400)

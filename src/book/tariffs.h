@@ -53,4 +53,10 @@ void tariff_words(const struct tariff *tariff, const char *offer, int64_t day, s
 enum tariff_part { TARIFF_UNIT, TARIFF_STORAGE, TARIFF_TRAFFIC }; // unit: with the minimum
 void tariff_part_words(const struct tariff *tariff, enum tariff_part part, struct buf *out);
 
+// The share of the rate, in thousandths.
+int64_t tariff_commitment_permille(const struct tariff_commitment *commitment);
+
+// Checks every member that is present. ERR_FORMAT names the tariff and the member.
+int tariff_check(const struct tariff *tariff, struct err *err) MUST_USE;
+
 #endif

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/money.h"
 #include "bill/run_price.h"
+#include "book/renew.h"
 #include "cmd/cmd.h"
 #include "cmd/values.h"
 #include "record/run.h"
@@ -430,4 +431,21 @@ int value_own(const struct own_options *o, bool power_alone, struct own_machine 
     if (alone && !o->buy)
         TRY(err_set(err, ERR_USAGE, "--%s describes a machine to buy: it needs --buy USD", alone));
     return 0;
+}
+
+// ---- current prices
+
+// In one line, when it begins.
+static void say_renewal(size_t sources)
+{
+    SCOPED(buf_release) struct buf line = {0};
+    buf_printf(&line,
+               "fetching current prices from %zu public source%s (never with FARE_OFFLINE=1)\n",
+               sources, sources == 1 ? "" : "s");
+    out_complain(buf_str(&line));
+}
+
+int prices_renew(const char *book, const char *date, struct err *err)
+{
+    return book || date ? 0 : renewal_soon(say_renewal, err);
 }

@@ -27,10 +27,6 @@ extern const struct command prices_import, prices_update, prices_devices;
 int prices_provider(const struct cmd_call *call, struct market *market, struct err *err) MUST_USE;
 int prices_page(const struct cmd_call *call, struct market *market, struct err *err) MUST_USE;
 
-// Renews the user's book (book/renew.h) for a command that shows current prices from it: not for
-// those of another book or date, if these are not null.
-int prices_renew(const char *book, const char *date, struct err *err) MUST_USE;
-
 // Why prices are doubtful, each reason once, for the line below a table that marks them with "#".
 struct doubts {
     const char *items[8];

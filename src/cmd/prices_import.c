@@ -261,21 +261,6 @@ static int update(const struct cmd_call *call, struct err *err)
     return rc;
 }
 
-// In one line, when it begins.
-static void say_renewal(size_t sources)
-{
-    SCOPED(buf_release) struct buf line = {0};
-    buf_printf(&line,
-               "fetching current prices from %zu public source%s (never with FARE_OFFLINE=1)\n",
-               sources, sources == 1 ? "" : "s");
-    out_complain(buf_str(&line));
-}
-
-int prices_renew(const char *book, const char *date, struct err *err)
-{
-    return book || date ? 0 : renewal_soon(say_renewal, err);
-}
-
 // ---- the subcommands
 
 #define AT(member) offsetof(struct prices_options, member)

@@ -93,4 +93,8 @@ struct power_options {
 int value_power(const struct power_options *options, struct power_given *given,
                 struct err *err) MUST_USE;
 
+// Renews the user's book (book/renew.h) for a command that shows current prices from it: not for
+// those of another book or date, if these are not null.
+int prices_renew(const char *book, const char *date, struct err *err) MUST_USE;
+
 #endif

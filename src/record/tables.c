@@ -10,6 +10,7 @@
 #include "record/provider.h"
 #include "record/schedule.h"
 #include "record/spending.h"
+#include "record/tariff.h"
 #include "record/workload.h"
 
 #define RECORD_TABLES
@@ -23,6 +24,7 @@
 #include "record/provider.def"
 #include "record/schedule.def"
 #include "record/spending.def"
+#include "record/tariff.def"
 #include "record/workload.def"
 
 const char *machine_cpu_limit(const struct machine_cpu *cpu)

@@ -16,10 +16,4 @@
 
 #define TARIFF_AMOUNT "an amount such as 0.526, not below zero" // what each has to be
 
-// The share of the rate, in thousandths.
-int64_t tariff_commitment_permille(const struct tariff_commitment *commitment);
-
-// Checks every member that is present. ERR_FORMAT names the tariff and the member.
-int tariff_check(const struct tariff *tariff, struct err *err) MUST_USE;
-
 #endif
