@@ -34,6 +34,7 @@ struct run_options {
 
 #define RUNS_MAX  64
 #define FAILED_NS (3 * NS_PER_S)
+#define JOB_MAX   255 // bytes of a name, as in save/keep.h
 
 static const struct run_options defaults = {
     .measure = {.seed = 1, .n = 8192, .m = 8192, .dim = 512}, .power = POWER_DEFAULTS};
@@ -216,6 +217,17 @@ static const struct cmd_variable variables[] = {
     {NULL, NULL},
 };
 
+static int check_job(const char *job, struct err *err)
+{
+    size_t len = job ? strlen(job) : 1;
+    if (len == 0 || len > JOB_MAX)
+        return err_set(err, ERR_USAGE, "--job: a job's name has 1 to %d bytes, not %zu", JOB_MAX,
+                       len);
+    if (job && job[0] == '.')
+        return err_set(err, ERR_USAGE, "--job '%s': a job's name cannot begin with a dot", job);
+    return 0;
+}
+
 // A notice alone saves nothing: without a place for checkpoints these options are refused.
 static int check_saving(const struct measure_options *o, struct err *err)
 {
@@ -232,7 +244,7 @@ static int check_saving(const struct measure_options *o, struct err *err)
                        : o->patience_ns > 0   ? "checkpoint-patience"
                                               : NULL;
     if (!name)
-        return 0;
+        return check_job(o->job, err);
     err_set(err, ERR_USAGE, "--%s needs --save, the place for checkpoints", name);
     return err_hint(err, "--save DIR or --save s3://BUCKET/PREFIX keeps them; docs/saving.md");
 }

@@ -500,6 +500,35 @@ int child_list(const struct child *child, struct child_process **out)
     return count;
 }
 
+// "SigIgn:" of proc_pid_status(5).
+static bool ignores(pid_t pid, int number)
+{
+    char path[64], text[4096];
+    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t got = read(fd, text, sizeof text - 1);
+    close(fd);
+    text[got > 0 ? got : 0] = '\0';
+    const char *at = strstr(text, "\nSigIgn:");
+    return at && strtoull(at + strlen("\nSigIgn:"), NULL, 16) >> (number - 1) & 1;
+}
+
+bool child_ignores(const struct child *child, int number)
+{
+    struct child_process *list;
+    pid_t group = child->own_group ? child->pid : getpgrp();
+    int count = child_list(child, &list), asked = 0, deaf = 0;
+    for (int i = 0; i < count; i++) {
+        bool reached = list[i].group == group;
+        asked += reached;
+        deaf += reached && ignores(list[i].pid, number);
+    }
+    free(list);
+    return asked > 0 && deaf == asked;
+}
+
 // Signals the processes of the tree in `group`; 0: all of them.
 static int signal_tree(const struct child *child, pid_t group, int number)
 {

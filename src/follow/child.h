@@ -62,6 +62,10 @@ bool child_ends(int number);
 // continued: they would not receive it.
 void child_signal(const struct child *child, int number);
 
+// Whether every process that child_signal() reaches ignores it. What a program handles is for it to
+// answer, and false where /proc cannot be read.
+bool child_ignores(const struct child *child, int number);
+
 // Signals every process of the tree, whatever its group, likewise. Returns their number, or as
 // child_list().
 int child_signal_all(const struct child *child, int number);

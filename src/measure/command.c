@@ -50,6 +50,8 @@ struct command_job {
     int64_t idle_ns;         // since when nothing is used; 0: something is
     bool terminated;         // the job was told of a notice by SIGTERM
     bool waited_out;         // our output has no reader any more, or the user does not want to wait
+    int told;                // the last signal of the user's that ends programs; 0: none
+    int64_t deaf_ns;         // when the command is asked next whether it ignores it
     // The next signal for processes that must end, SIGTERM or SIGKILL, and its time.
     int next_signal;
     int64_t next_ns;
@@ -390,6 +392,11 @@ static void pass_signals(struct command_job *job)
             job->next_ns = clock_now_ns(); // no more waiting
             job->waited_out = job->child.ended;
         }
+        if (ends) {
+            if (!job->told || s.number == SIGINT) // a second Ctrl-C: no more waiting
+                job->deaf_ns = clock_now_ns() + (job->told ? 0 : job->grace_ns);
+            job->told = s.number;
+        }
         if (s.number == SIGWINCH) {
             relay_resize(&job->streams.out);
             relay_resize(&job->streams.err);
@@ -466,6 +473,26 @@ static void end_tree(struct command_job *job)
     if (job->next_signal == SIGKILL && job->give_up_ns == 0)
         job->give_up_ns = now + GIVE_UP_MS * NS_PER_MS;
     job->next_signal = SIGKILL;
+}
+
+// A command that ignores the user's signal gets SIGTERM after the grace, and one that ignores that
+// too SIGKILL. One that handles it is left to its answer, and one under nohup outlives its
+// terminal.
+static void end_deaf(struct command_job *job)
+{
+    int64_t now = clock_now_ns();
+    if (job->told == 0 || now < job->deaf_ns || is_saved(job))
+        return;
+    job->deaf_ns = now + NS_PER_S;
+    if (!child_ignores(&job->child, job->told))
+        return;
+    if (child_ignores(&job->child, SIGTERM)) {
+        child_signal_all(&job->child, SIGKILL);
+    } else if (job->told != SIGHUP) {
+        child_signal_all(&job->child, SIGTERM);
+        job->told = SIGTERM;
+        job->deaf_ns = now + job->grace_ns;
+    }
 }
 
 static bool signal_waits(void)
@@ -632,6 +659,7 @@ static void run_to_its_end(struct command_job *job, struct err *err)
             end_tree(job);
             continue;
         }
+        end_deaf(job);
         report_activity(job);
         look_at_python(job, false);
         job->failed |= tracing_work(&job->tracing, job->follow, NULL) != 0;

@@ -171,9 +171,6 @@ static int name_job(struct saving *v, struct err *err)
     const struct session *s = v->session;
     char hash[SHA256_HEX_BYTES];
     struct buf name = {0};
-    if (s->o->job && s->o->job[0] == '.')
-        return err_set(err, ERR_USAGE, "--job '%s': a job's name cannot begin with a dot",
-                       s->o->job);
     if (s->o->job) {
         v->job = text_copy(s->o->job, err);
         return v->job ? 0 : ERR_MEMORY;

@@ -176,9 +176,6 @@ void keep_name(const char *kind, int64_t epoch, int64_t number, const char *what
 int keep_open(struct keep **out, struct store *store, const struct keep_options *options,
               struct err *err)
 {
-    size_t len = strlen(options->job);
-    if (len == 0 || len > 255)
-        return err_set(err, ERR_USAGE, "a job needs a name of 1 to 255 bytes");
     struct keep *keep = calloc(1, sizeof *keep);
     if (!keep)
         return err_memory(err);

@@ -283,6 +283,7 @@ while True: time.sleep(0.05)
     report("one that ends by a signal of the user's was interrupted, not broken", p.returncode == 143
            and b"interrupted after" in err, (p.returncode, err))
     stopped(scratch)
+    deaf(scratch)
     got = subprocess.run(["nohup", *line("import signal; print(signal.getsignal(signal.SIGHUP) == signal.SIG_IGN)")],
                          capture_output=True, text=True)
     report("nohup reaches it", "True" in got.stdout, got)
@@ -330,6 +331,43 @@ def stopped(scratch):
     got, text = in_terminal(stop_me % "signal.signal(signal.SIGINT, lambda *_: sys.exit(9))", press)
     late[0].cancel()
     report("Ctrl-C ends a stopped one", got == 9 and "interrupted" in text, (got, text))
+
+
+def deaf(scratch):
+    """Who ignores the signals that end programs is killed after --grace; who handles them, or is under nohup, is not."""
+    ignore = "import os, signal, sys, time\nfor s in (%s): signal.signal(s, %s)\nprint(os.getpid(), flush=True)\n%stime.sleep(%s)"
+    every, stop = "signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT", "os.kill(os.getpid(), signal.SIGSTOP)\n"
+    second = "import subprocess as s, sys, os\np = s.Popen([sys.executable, '-c', %r])\np.wait()"
+    killed, asked = 128 + signal.SIGKILL, 128 + signal.SIGTERM
+    cases = {f"{what}, SIG{name}": (getattr(signal, "SIG" + name), script, killed) for name in ("INT", "TERM", "HUP", "QUIT")
+             for what, script in (("one that ignores all", ignore % (every, "signal.SIG_IGN", "", 60)),
+                                  ("a stopped one that ignores all", ignore % (every, "signal.SIG_IGN", stop, 60)))}
+    cases["one that ignores SIGINT alone"] = (signal.SIGINT, ignore % ("signal.SIGINT,", "signal.SIG_IGN", "", 60), asked)
+    cases["one that handles SIGTERM goes on"] = (signal.SIGTERM, ignore % ("signal.SIGTERM,", "lambda *_: None", "", 4), 0)
+    cases["as does one whose child does"] = (signal.SIGTERM, ignore % ("signal.SIGTERM,", "signal.SIG_IGN", second % (
+        ignore % ("signal.SIGTERM,", "lambda *_: None", "", 4)) + "\n#", 0), 0)
+    cases["and one that ignores SIGHUP alone"] = (signal.SIGHUP, ignore % ("signal.SIGHUP,", "signal.SIG_IGN", "", 4), 0)
+    running = {name: subprocess.Popen(line(script, "--grace", "500ms"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+               for name, (_, script, _) in cases.items()}
+    twice = subprocess.Popen(line(ignore % (every, "signal.SIG_IGN", "", 60), "--grace", "10m"), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             start_new_session=True)
+    for name, p in running.items():
+        pid = int(p.stdout.readline())
+        wait_until(lambda: stop not in cases[name][1] or state(pid) == "T")
+        if "child" in name:
+            p.stdout.readline()
+        p.send_signal(cases[name][0])
+    twice.stdout.readline()
+    for _ in range(2):
+        twice.send_signal(signal.SIGINT)
+        time.sleep(0.5)
+    for name, p in [*running.items(), ("a second Ctrl-C does not wait", twice)]:
+        try:
+            err = p.communicate(timeout=40)[1]
+        except subprocess.TimeoutExpired:
+            p.kill()
+            err = b"did not end"
+        report(f"deaf: {name}", p.returncode == cases.get(name, (0, 0, killed))[2], (p.returncode, err[-300:]))
 
 
 def in_terminal(script, answer, size=b""):

@@ -364,4 +364,9 @@ report("a store whose folders lead into themselves is not walked without end", c
 
 code, said = Place().run(5, "--job", "..")
 report("--job .. is refused", code == 2 and "dot" in said, said)
+for name in ("", "a" * 256):
+    p = Place()
+    code, said = p.run(5, "--job", name)
+    report(f"so is a name of {len(name)} bytes, before anything is written to the store", code == 2 and "1 to 255 bytes" in said
+           and not any(p.store.rglob("*")), f"{code} {said}")
 done()
