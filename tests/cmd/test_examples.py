@@ -33,7 +33,8 @@ def run(line):
 for name, text in FILES.items():
     (HERE / name).write_text(text or "")
 (HERE / "first.jsonl").write_text("".join(json.dumps(r) + "\n" for r in [
-    record("3f9a2c", "NVIDIA H100 80GB HBM3", "p5.4xlarge"), record("81d04e", "Tesla V100-SXM2-16GB", "p3.2xlarge")]))
+    {**record("3f9a2c", "NVIDIA H100 80GB HBM3", "p5.4xlarge"), "labels": [{"key": "project", "value": "bert"}]},
+    record("81d04e", "Tesla V100-SXM2-16GB", "p3.2xlarge")]))
 got = run("fare runs import first.jsonl")
 tap.report("two runs to look at", got.returncode == 0, got.stderr)
 help_text = run("fare --help").stdout
