@@ -114,7 +114,7 @@ uint64_t image_sum(const void *bytes, size_t len);
 // ---- timeline ----
 //
 // timeline: the changes of one spot price from several files, made into one series; for
-// stock_build.c.
+// stock.c.
 //
 //     timeline_add() or timeline_add_old(), once per source, in any order
 //     timeline_join()

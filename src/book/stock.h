@@ -102,7 +102,7 @@ int stock_from(struct stock *stock, const char *table, size_t line, struct err *
 int stock_build(struct stock *stock, const struct image *old, struct buf *out,
                 struct stock_counts *counts, struct err *err) MUST_USE;
 
-// prices: the price history of one offer under construction; for stock_build.c.
+// prices: the price history of one offer under construction.
 
 struct prices {
     struct image_price *items; // by date; each `seen` is before the next `since`
