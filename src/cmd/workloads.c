@@ -375,6 +375,8 @@ static int describe_models(const struct cmd_call *call, const struct model_table
         struct model_found found;
         TRY(model_find(tables, one ? call->rest->args[0] : tables->models.items[i].name, &found,
                        err));
+        if (!one && found.model != &tables->models.items[i])
+            continue; // yours takes its place
         struct model_info *info = LIST_ADD(&all->models, err);
         TRY(info ? describe_model(&found, info, err) : ERR_MEMORY);
     }

@@ -147,10 +147,11 @@ static void set_links(struct model_gpu *gpu, const struct device *device)
 const char *model_ask_gpus(struct model_ask *ask, const struct device *device,
                            const char *precision, double gpus, double box)
 {
-    double bits = !precision || strcasestr(precision, "16") ? 16
-                  : strcasestr(precision, "8")              ? 8
-                  : strcasestr(precision, "4")              ? 4
-                                                            : 0;
+    const enum rate_precision of = precision ? rate_precision(precision) : RATE_BF16;
+    const double bits = of == RATE_BF16 || of == RATE_FP16           ? 16
+                        : of == RATE_FP8                             ? 8
+                        : precision && !strcasecmp(precision, "fp4") ? 4
+                                                                     : 0;
     if (!device)
         return "the GPU is unknown";
     double gflops = device->bf16_gflops > 0 ? device->bf16_gflops : device->fp16_gflops;
@@ -603,6 +604,7 @@ size_t model_remedies(const struct model_tables *tables, const struct model_ask 
             run->offload = 0;
         } else {
             with.question.layout.zero = 3;
+            with.question.layout.pp = fmax(1, pin->pp);
             most = 64;
             for (run->gpus = 2; run->gpus <= ask->question.run.gpus;)
                 run->gpus *= 2;

@@ -252,6 +252,40 @@ TEST(plans_of_the_reference)
     assert_int_equal(same, count);
 }
 
+// From names alone, as bench/model_fit.py plans them: seconds of a step and tokens a second.
+TEST(names_to_seconds)
+{
+    static const struct {
+        const char *model, *gpu, *precision;
+        int gpus;
+        enum model_method method;
+        double seq, step_s, tokens_per_s, micro;
+    } cases[] = {
+        {"llama-3-8b", "A100-80GB", "bf16", 1, MODEL_LORA, 4096, 69.1457, 3791.2, 8},
+        {"llama-3-8b", "H100", "fp8", 8, MODEL_FULL, 4096, 3.00806, 87147.0, 8},
+        {"gpt2", "A100-80GB", "bf16", 8, MODEL_PRETRAIN, 1024, 0.350067, 1497678.5, 32},
+        {"qwen3-30b-a3b", "H100", "bf16", 16, MODEL_PRETRAIN, 4096, 29.6684, 134745.9, 1},
+    };
+    struct devices *devices;
+    struct err err = {0};
+    assert_ok(devices_open(&devices, &err), &err);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct model_found found;
+        struct model_plan plan;
+        assert_ok(model_find(shipped, cases[i].model, &found, &err), &err);
+        struct model_ask ask = model_ask(&found.shape, cases[i].method, cases[i].seq);
+        const struct device *gpu = device_find(devices, cases[i].gpu);
+        assert_null(model_ask_gpus(&ask, gpu, cases[i].precision, cases[i].gpus, 0));
+        model_plan(shipped, &ask, &plan);
+        assert_null(plan.why);
+        near(plan.parts.step_s, cases[i].step_s, 1e-4);
+        near(plan.parts.tokens / plan.parts.step_s, cases[i].tokens_per_s, 1e-4);
+        assert_true(plan.question.layout.micro == cases[i].micro);
+        assert_true(plan.parts.share > 0.05 && plan.parts.share < 1);
+    }
+    devices_close(devices);
+}
+
 // ==== the planner ====
 
 static struct model_ask llama_ask(enum model_method method, double gpus, double memory)
@@ -711,8 +745,11 @@ TEST(gpus_with_gaps)
     near(ask.question.gpu.fast, 2, 1e-9);
     near(ask.question.gpu.link, 0.75 * 31.5 / 2, 1e-9);
     near(ask.question.gpu.net, 12.5, 1e-9);
+    assert_null(model_ask_gpus(&ask, &whole, "fp4", 4, 1)); // not on Ampere
+    near(ask.question.gpu.fast, 2, 1e-9);
     before = ask;
     assert_non_null(model_ask_gpus(&ask, &whole, "fp32", 1, 0));
+    assert_non_null(model_ask_gpus(&ask, &whole, "fp64", 1, 0));
     assert_non_null(model_ask_gpus(&ask, &whole, "bf16", (double)NAN, 0));
     assert_non_null(model_ask_gpus(&ask, NULL, "bf16", 1, 0));
     for (int i = 0; i < 4; i++) {
