@@ -58,6 +58,11 @@ if [ -z "$found" ]; then
         --format='value(zone)' --limit=1)
     [ -n "$zone" ] || fail "no zone of $region has $machine"
     case $image in
+    *projects/*/global/images/family/*)
+        set -- --image-project="${image##*projects/}" --image-family="${image##*/}"
+        set -- "${1%%/*}" "$2"
+        ;;
+    *projects/*/global/images/*) set -- --image="$image" ;; # one image, by its whole path
     */*) set -- --image-project="${image%%/*}" --image-family="${image#*/}" ;;
     *) set -- --image="$image" ;;
     esac

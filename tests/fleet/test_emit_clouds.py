@@ -126,6 +126,15 @@ p = c.run()
 report("google: another container replaces the user data", p.returncode == 0 and "python:3.14" in p.stdout + (c.dir / "boot.sh").read_text() and
        c.state()["instances"]["fare-task"]["script"] == (c.dir / "user-data.yaml").read_text() and UNCHANGED in c.run().stdout, says(p))
 
+for image, named in (("p-1/torch", ("p-1", "torch", None)), ("projects/p-1/global/images/family/torch", ("p-1", "torch", None)),
+                     ("https://www.googleapis.com/compute/v1/projects/p-1/global/images/family/torch", ("p-1", "torch", None)),
+                     ("projects/p-1/global/images/torch-7", (None, None, "projects/p-1/global/images/torch-7"))):
+    c = Cloud("google-image-" + str(len(image)), "gcloud", GCLOUD)
+    c.fare(more=["--image", image])
+    p = c.run()
+    i = c.state().get("instances", {}).get("fare-task", {})
+    report(f"google: the image {image}", (i.get("image-project"), i.get("image-family"), i.get("image")) == named, says(p) + str(i))
+
 # ---- Azure
 c = Cloud("azure", "azure", AZURE)
 p = c.fare()
