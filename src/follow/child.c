@@ -403,18 +403,28 @@ struct processes {
     size_t count, cap;
 };
 
+// Reads /proc/PID/`what`; false: it is not there.
+static bool read_proc(pid_t pid, const char *what, char *text, size_t size)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, what);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t got = read(fd, text, size - 1);
+    close(fd);
+    text[got > 0 ? got : 0] = '\0';
+    return true;
+}
+
 // "PID (name, may contain anything) STATE PARENT GROUP ..." and, 11 and 12 after the state, its CPU
 // time (proc_pid_stat(5)).
 static bool read_process(const char *name, struct child_process *p)
 {
-    char path[64], text[512];
-    snprintf(path, sizeof path, "/proc/%.20s/stat", name);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
+    char text[512];
+    pid_t pid = (pid_t)strtol(name, NULL, 10);
+    if (!read_proc(pid, "stat", text, sizeof text))
         return false;
-    ssize_t got = read(fd, text, sizeof text - 1);
-    close(fd);
-    text[got > 0 ? got : 0] = '\0';
     const char *after = strrchr(text, ')');
     char state;
     int parent, group;
@@ -424,7 +434,7 @@ static bool read_process(const char *name, struct child_process *p)
                &group, &user, &system) != 5 ||
         state == 'Z')
         return false;
-    *p = (struct child_process){(pid_t)strtol(name, NULL, 10), parent, group, user + system, false};
+    *p = (struct child_process){pid, parent, group, user + system, false};
     return true;
 }
 
@@ -503,15 +513,8 @@ int child_list(const struct child *child, struct child_process **out)
 // "SigIgn:" of proc_pid_status(5).
 static bool ignores(pid_t pid, int number)
 {
-    char path[64], text[4096];
-    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    ssize_t got = read(fd, text, sizeof text - 1);
-    close(fd);
-    text[got > 0 ? got : 0] = '\0';
-    const char *at = strstr(text, "\nSigIgn:");
+    char text[4096];
+    const char *at = read_proc(pid, "status", text, sizeof text) ? strstr(text, "\nSigIgn:") : NULL;
     return at && strtoull(at + strlen("\nSigIgn:"), NULL, 16) >> (number - 1) & 1;
 }
 

@@ -367,7 +367,9 @@ class Rehearsal:
         """Those that are whole, those with a marker: (epoch, number)."""
         listed = [name.removesuffix("/complete") for name in self.names("saves") if name.endswith("/complete")]
         named = {rehearsal_log.name_of(folder.removeprefix("saves/")): folder for folder in listed}
-        return {save for save, folder in named.items() if self.is_whole(folder)}, set(named)
+        whole = {save for save, folder in named.items() if self.is_whole(folder)}
+        # A bucket may list a marker that is gone, or have a killed fare's request to delete it under way.
+        return whole, {save for save, folder in named.items() if save in whole or self.read(f"{folder}/complete") is not None}
 
     def bases(self):
         found = {}
@@ -406,7 +408,7 @@ class Rehearsal:
         if what == "planted link":  # of every name that a checkpoint may have
             out.mkdir(exist_ok=True)
             (self.dir / "victim").write_text("somebody's own")
-            for manifest in store.glob("saves/*/manifest"):
+            for manifest in self.own("saves/*/manifest"):
                 name = out / json.loads(manifest.read_text())["name"]
                 if not os.path.lexists(name):
                     name.symlink_to(self.dir / "victim")
@@ -419,10 +421,14 @@ class Rehearsal:
             pattern = "saves/{:010}-{:06}/manifest".format(*max(self.saves()[0]))
         else:
             pattern = "data/*/*" if what == "store lies" else "saves/*/*"
-        lies = {p: p.read_bytes() for p in store.glob(pattern)}
+        lies = {p: p.read_bytes() for p in self.own(pattern)}
         for path, data in lies.items():
             path.write_bytes(bytes(b ^ 1 for b in data))
         return lambda: [path.write_bytes(data) for path, data in lies.items() if path.exists()]
+
+    def own(self, pattern):
+        """The store's files, without the links and pipes that an earlier fault planted there."""
+        return [p for p in Path(self.store).glob(pattern) if p.is_file() and not p.is_symlink()]
 
     def plant_in_store(self, store):
         """What the next start will write has a name that can be foreseen: a link or a pipe is there already."""

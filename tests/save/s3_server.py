@@ -165,8 +165,12 @@ class Swift:
         return answer.status, data
 
     def make_bucket(self, name):
-        status, answer = self.ask("PUT", f"/{name}")
-        if status != 200:
+        for _ in range(10):
+            status, answer = self.ask("PUT", f"/{name}")
+            if status != 503:
+                break
+            time.sleep(1)  # on a loaded machine its servers are late to begin
+        if status not in (200, 409):  # 409: an answer of 503 came too soon
             raise RuntimeError(f"cannot make the bucket {name}: {status} {answer[:300]}")
 
     def stop(self):

@@ -178,7 +178,8 @@ def events_alone():
     a = Place()
     script = a.home / "own.py"
     script.write_text("""
-import json, os, time
+import json, os, signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)  # which may come before it has said that it ended
 events, told = open(os.environ["FARE_EVENTS"], "ab", buffering=0), open(os.environ["FARE_EVENTS"], "rb")
 step, end, rest, asked = 0, False, b"", 0
 while step < 1500 and not end:
@@ -196,7 +197,9 @@ print("ended", step, asked, notice, flush=True)
     (a.home / "out").mkdir()
     soon = a.home / "soon"
     p = a.start("--notice", f"file:{soon}", "--checkpoints", "out", "--save-every", "1s", command=["/usr/bin/python3", str(script)])
-    time.sleep(4)
+    until = time.monotonic() + 60
+    while time.monotonic() < until and not any((a.home / "store").glob("saves/*/complete")):
+        time.sleep(0.05)
     soon.write_text("20")
     out, err = p.communicate(timeout=60)
     record = a.record()

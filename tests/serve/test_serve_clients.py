@@ -232,7 +232,7 @@ def counted():
 
 kept = sqlite3.connect(LEDGER).execute("SELECT COUNT(*) FROM fare_run").fetchone()[0]
 waited = time.monotonic()
-while kept not in counted() and time.monotonic() - waited < 60:
+while kept not in counted() and time.monotonic() - waited < 180:
     time.sleep(0.2)
 report("the numbers on the chips follow the ledger", kept in counted(), (kept, counted()))
 if SANITIZED:
