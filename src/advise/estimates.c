@@ -19,6 +19,7 @@ struct kind {        // of machine
     const struct device *processor; // without a GPU; null: unknown
     int vcpus_milli;
     struct estimated estimated;
+    struct model_plan plan; // with a model's description
 };
 
 struct estimates {
@@ -89,6 +90,23 @@ static void estimate_kind(const struct estimates *all, struct kind *kind)
         past_teach(all->past, &kind->estimated);
 }
 
+// From a model's description; `gpus` in all, which are all of the machines'.
+static void model_kind(const struct estimates *all, struct kind *kind, int gpus)
+{
+    const struct proofs *proofs = all->proofs;
+    struct estimated *e = &kind->estimated;
+    const struct device *device = device_find(proofs->devices, kind->gpu);
+    const int64_t memory_bytes = (int64_t)kind->gpu_memory_mib << 20;
+    modelled_estimate(proofs->ask->model, device, gpus, kind->gpus, memory_bytes, &kind->plan,
+                      &e->estimate);
+    e->plan = &kind->plan;
+    e->proof = proofs->items; // the stand-in, of a second
+    e->to = (struct estimate_place){.device = device,
+                                    .gpus = gpus,
+                                    .machines = kind->machines,
+                                    .gpu_memory_bytes = memory_bytes};
+}
+
 // Tries 1, 2, 4, ... and all GPUs of the machine: it bills them all, so the fastest is cheapest.
 static void choose_count(const struct estimates *all, struct kind *kind)
 {
@@ -113,14 +131,20 @@ static void make_one(const struct estimates *all, struct kind *kind)
     int asked = all->proofs->gpus;
     const struct offer one = {.gpus_milli = kind->gpus * 1000};
     const int64_t machines = asked > 0 ? proof_machines(all->proofs, asked, &one) : 1;
-    if (asked == QUOTE_GPUS_ANY) {
+    struct estimate *none = &kind->estimated.estimate;
+    if (all->proofs->ask->model && kind->share_milli == 0 && asked <= kind->gpus * machines) {
+        kind->machines = (int)machines;
+        model_kind(all, kind, asked > 0 ? asked : kind->gpus);
+    } else if (all->proofs->ask->model && kind->share_milli > 0) {
+        snprintf(none->why, sizeof none->why,
+                 "a model's description tells nothing of a part of one");
+    } else if (asked == QUOTE_GPUS_ANY) {
         choose_count(all, kind);
     } else if (machines > 1 && kind->share_milli == 0) {
         kind->used = asked;
         kind->machines = (int)machines;
         estimate_kind(all, kind);
     } else if (asked > kind->gpus) {
-        struct estimate *none = &kind->estimated.estimate;
         snprintf(none->why, sizeof none->why, "the offer has %s, %d were asked for",
                  units_count(kind->gpus, "GPU").s, asked);
     } else {
@@ -155,7 +179,7 @@ static bool kind_of(struct estimates *all, const struct offer *offer, struct kin
         return offer->gpus_milli > 0 && (whole == 0 || rest == 0);
     }
     kind->vcpus_milli = offer->vcpus_milli;
-    if (!all->on_cpus || offer->vcpus_milli <= 0)
+    if (all->proofs->ask->model || !all->on_cpus || offer->vcpus_milli <= 0)
         return false;
     kind->processor = processor_of(all, offer);
     return true;
@@ -240,7 +264,9 @@ void estimated_time(const struct estimated *e, const struct bill_time *own, stru
     fixed_ns -= time->startup_ns;
     time->low_ns = low_ns + fixed_ns + in_ns(estimate->low_s);
     time->high_ns = high_ns + fixed_ns + in_ns(estimate->high_s);
-    time->basis = estimate->kind == ESTIMATE_ROUGH ? "rough" : "estimated";
+    time->basis = estimate->modelled                 ? "modelled"
+                  : estimate->kind == ESTIMATE_ROUGH ? "rough"
+                                                     : "estimated";
 }
 
 // ---- in words

@@ -191,6 +191,8 @@ static const char *no_estimate(struct quote_search *s, const struct offer *offer
     *why = room;
     const char *reason = proof_no_memory(e->proof, offer, room);
     if (!reason)
+        reason = quote_no_host_memory(e, offer, room);
+    if (!reason)
         reason = not_together(&s->proofs, e->to.gpus, offer, room);
     return reason ? reason : quote_too_late(quote_ends_after_s(s, offer), e->estimate.time_s, room);
 }
@@ -202,7 +204,7 @@ static int add_estimate(struct quote_search *s, const struct offer *offer, struc
     const char *why;
     char room[EVIDENCE_WHY];
     int64_t per_hour = 0;
-    if (!has_estimates(s))
+    if (!has_estimates(s) || (s->ask->model && !*offer->gpu)) // it is for GPUs alone
         return 0;
     const char *reason = no_estimate(s, offer, e, &why, room);
     if (reason)
@@ -303,7 +305,7 @@ static int own_other(struct quote_search *s, struct candidate *c, struct err *er
 {
     const struct device *device = device_find(s->proofs.devices, s->ask->own_gpu);
     struct proof_match best[QUOTE_TRAININGS];
-    int64_t gpus = s->proofs.items[0].gpus;
+    int64_t gpus = s->ask->model ? s->ask->gpus : s->proofs.items[0].gpus;
     if (!device) {
         err_set(err, ERR_USAGE, "no GPU is called '%.60s'", s->ask->own_gpu);
         return err_hint(err, "'fare prices devices' lists them");
@@ -586,7 +588,9 @@ int quote_explain(const struct quote_ask *ask, const char *offer, struct buf *ou
         rc = estimates_open(&estimates, &proofs, err);
     if (rc == 0)
         rc = estimates_find(estimates, &found, &e, err);
-    if (rc == 0 && e)
+    if (rc == 0 && e && e->plan)
+        modelled_explain(ask->model, e->plan, &e->estimate, out);
+    else if (rc == 0 && e)
         estimated_explain(e, out);
     else if (rc == 0)
         buf_printf(out, "no estimate: %s\n",

@@ -9,6 +9,7 @@
 #define FARE_ADVISE_QUOTE_H
 
 #include "advise/comparable.h"
+#include "advise/modelled.h"
 #include "advise/quote_spot.h"
 #include "bill/bill.h"
 #include "bill/own.h"
@@ -33,6 +34,7 @@ struct quote_ask {
     struct startup_given startup;
     struct spot_ask spot;
     const struct run_history *history; // (optional) evidence for estimates (run_history.h)
+    const struct modelled *model;      // (optional) all estimates are from it, none from a run
 
     const char *offer; // only this one: the machine of the run asked for is assumed to be it;
                        // for a workload, the run that was measured on it counts
@@ -93,7 +95,8 @@ int quote_offer(const struct quote_ask *ask, const struct bill *bill, struct off
 int quote_time(const struct quote_ask *ask, const struct run *run, const struct offer *offer,
                struct bill_time *time, bool *known, struct err *err) MUST_USE;
 
-// The time of the run asked for, on its own machine, without start-up; false: unknown.
+// The time of the run asked for, on its own machine, without start-up; false: unknown, or a model's
+// description is asked about.
 bool quote_base(const struct quote_ask *ask, struct bill_time *time);
 
 #endif

@@ -89,7 +89,12 @@ static void set_certainty(const struct estimated *e, struct bill *bill, struct e
     }
     if (e->estimate.several.to.link)
         bill->efficiency = some_real(e->estimate.several.to.median);
-    estimate_class_words(&e->estimate, &class);
+    if (e->plan)
+        buf_printf(&class, "from a model's description, %s: %.0f trainings of %s",
+                   e->plan->errors->question, e->plan->errors->rows,
+                   units_count((int64_t)e->plan->errors->sources, "source").s);
+    else
+        estimate_class_words(&e->estimate, &class);
     text_take(&bill->class, &class, err);
     text_set(&bill->certainty, words, err);
     estimate_spread(&e->estimate, spread);
@@ -218,6 +223,8 @@ int quote_add_bill(const struct quote_ask *ask, const struct candidate *c, const
         if (c->estimated) {
             set_certainty(c->estimated, &bill, err);
             text_set(&bill.untried, untried_of(c), err);
+            if (c->estimated->plan)
+                rc = modelled_bill(c->estimated->plan, &bill.model, err);
             note_unfit(ask, c->estimated, &bill, err);
         }
         if (rc == 0)
@@ -316,6 +323,17 @@ const char *quote_not_offered(const struct offer *offer, int day, char why[EVIDE
     offer_date(offer->valid_to, end);
     snprintf(why, EVIDENCE_WHY, "the provider ended it on %s", end);
     return "retired";
+}
+
+const char *quote_no_host_memory(const struct estimated *e, const struct offer *offer,
+                                 char why[EVIDENCE_WHY])
+{
+    const double need = e->plan ? modelled_host_bytes(e->plan) : 0;
+    if (offer->memory_mib <= 0 || need <= (double)offer->memory_mib * 0x1p20)
+        return NULL;
+    snprintf(why, EVIDENCE_WHY, "does not fit: the optimizer's states need %s of the host's memory",
+             units_bytes((int64_t)fmin(need, 9e18)).s);
+    return "not enough memory";
 }
 
 static void ask_library(const struct run_library *p, struct support_ask *ask)

@@ -301,7 +301,7 @@ int quote_assemble(struct quote_job *job, struct err *err)
         job->ask.most_estimates = 0; // any of them may be the answer
     TRY(quote_make(&job->ask, q, err));
     if (q->given) // no offer lacks a measurement
-        q->not_measured.known = false;
+        q->not_measured = (struct maybe_int){0};
     return advice_make(&job->ask, &job->wishes, q, err);
 }
 
@@ -319,6 +319,7 @@ void quote_release(struct quote_job *job)
     free(job->evidence);
     free(job->workload);
     run_history_release(&job->history);
+    modelled_close(job->model);
     record_release(quote_fields, &job->quote);
 }
 
@@ -439,6 +440,10 @@ int quote_add_named(struct quote_search *s, struct err *err)
     TRY(book_find(s->book, ask->offer, s->day, &c.offer, err));
     c.ends_s = quote_ends_after_s(s, &c.offer);
     const char *reason = quote_not_offered(&c.offer, s->day, why);
+    if (!reason && ask->model && !*c.offer.gpu) {
+        snprintf(why, sizeof why, "a model's description tells the time on GPUs alone");
+        reason = ESTIMATE_NO_GPU;
+    }
     if (reason)
         return quote_leave_out(&s->leaving, &c.offer, reason, why, true, err);
     const struct proof *first = s->proofs.count > 0 ? &s->proofs.items[0] : NULL;
@@ -532,7 +537,7 @@ int quote_time(const struct quote_ask *ask, const struct run *run, const struct 
 
 bool quote_base(const struct quote_ask *ask, struct bill_time *time)
 {
-    return ask->evidence_count > 0 && bill_time_of(ask->evidence[0].run, time);
+    return !ask->model && ask->evidence_count > 0 && bill_time_of(ask->evidence[0].run, time);
 }
 
 // A quote without a run: stand-ins with the time that the user gave, one for each GPU that the
@@ -698,6 +703,44 @@ int quote_load_given(struct quote_job *job, const struct quote_given *given, str
     return text_set(&job->quote.given, buf_str(&text), err);
 }
 
+// ---- a model's description
+
+// Without a device, so that no offer is one that was measured; of a second, which estimates scale.
+int quote_load_model(struct quote_job *job, const struct quote_given *given,
+                     const struct quote_words *w, bool page, struct err *err)
+{
+    const struct modelled_words words = {.model = w->model,
+                                         .method = w->method,
+                                         .tokens = w->tokens,
+                                         .batch_tokens = w->batch_tokens,
+                                         .precision = w->precision,
+                                         .layout = w->layout,
+                                         .seq = w->seq,
+                                         .rank = w->rank,
+                                         .day = wishes_day(&job->ask.wishes),
+                                         .page = page};
+    const struct span second = {NS_PER_S, NS_PER_S};
+    SCOPED(buf_release) struct buf text = {0};
+    struct run *run;
+    if (job->wishes.buy && !job->ask.own_gpu) {
+        err_set(err, ERR_USAGE, "which machine would be bought?");
+        return err_hint(err, "name its GPU, such as --gpu h100, and how many of them with --gpus");
+    }
+    TRY(modelled_open(&job->model, &words, err));
+    modelled_title(job->model, &text);
+    TRY(add_stand_in(job, &second, job->model->precision, NULL, 0, &run, err));
+    run->parameters = some_int((int64_t)job->model->parameters);
+    job->ask.model = job->model;
+    job->ask.estimates = true;
+    job->ask.gpus = given->gpus > 0 ? (int)given->gpus : QUOTE_GPUS_ANY;
+    job->ask.exact_gpus = given->gpus > 0 && !given->or_more;
+    job->ask.together = job->ask.exact_gpus;
+    TRY(use_all(job, err));
+    TRY(buf_check(&text, err));
+    TRY(modelled_quote(job->model, &job->quote.model, err));
+    return text_set(&job->quote.given, buf_str(&text), err);
+}
+
 // ---- what people ask, in words
 
 int word_bad(const char *name, const char *text, const char *expected, struct err *err)
@@ -768,6 +811,45 @@ bool quote_has_time(const struct quote_words *w)
     return w->time || w->steps > 0 || w->step_time;
 }
 
+bool quote_has_no_run(const struct quote_words *w)
+{
+    return quote_has_time(w) || w->model;
+}
+
+// With a model, or without one.
+static int check_model(const struct quote_words *w, bool page, const char *word, struct err *err)
+{
+    const char *model = page ? "model" : "--model";
+    const char *time = w->time        ? page ? "time" : "--time"
+                       : w->steps > 0 ? page ? "steps" : "--steps"
+                       : w->step_time ? page ? "step_time" : "--step-time"
+                                      : NULL;
+    const char *alone = w->method         ? "method"
+                        : w->tokens       ? "tokens"
+                        : w->seq > 0      ? "seq"
+                        : w->batch_tokens ? page ? "batch_tokens" : "batch-tokens"
+                        : w->rank > 0     ? "rank"
+                        : w->layout       ? "layout"
+                                          : NULL;
+    if (!w->model && alone) {
+        err_set(err, ERR_USAGE, "%s%s is for a model, and none is named", page ? "" : "--", alone);
+        return err_hint(err, "such as %s llama-3-8b", model);
+    }
+    if (w->model && time) {
+        err_set(err, ERR_USAGE, "%s and %s exclude each other", time, model);
+        return err_hint(err, "a time that you know is surer than a model's description");
+    }
+    if (w->model && word) {
+        err_set(err, ERR_USAGE, "%s is for a training without a run, but '%.60s' names one", model,
+                word);
+        return err_hint(err, "leave out one of the two");
+    }
+    if (w->model && w->measured)
+        return err_set(err, ERR_USAGE, "%s and %s exclude each other: nothing was measured",
+                       page ? "measured" : "--measured", model);
+    return 0;
+}
+
 static int check_alone(const struct quote_words *w, bool page, const char *word, const char *offer,
                        struct err *err)
 {
@@ -808,8 +890,9 @@ int quote_words_given(const struct quote_words *w, bool page, const char *word, 
     const char *gpus = page ? "gpus" : "--gpus";
     *out = (struct quote_given){
         .gpu = w->gpu, .precision = w->precision, .steps = w->steps > 0 ? w->steps : 0};
-    if (!quote_has_time(w) && w->precision) {
-        err_set(err, ERR_USAGE, "%s is for a time that you give",
+    TRY(check_model(w, page, word, err));
+    if (!quote_has_no_run(w) && w->precision) {
+        err_set(err, ERR_USAGE, "%s is for a time or a model that you give",
                 page ? "precision" : "--precision");
         return err_hint(err, "a run has its own precision");
     }

@@ -26,6 +26,7 @@ struct quote_job { // the input of a quote, and the quote
     struct advice_wishes wishes;
     bool more; // every machine that may be named, not only a few
     const struct device *among[QUOTE_AMONG];
+    struct modelled *model; // with quote_load_model()
     struct quote quote;
 };
 
@@ -66,6 +67,12 @@ struct quote_given {         // a time that the user knows
 int quote_load_given(struct quote_job *job, const struct quote_given *given,
                      struct err *err) MUST_USE;
 
+// Quotes the time of a model's training, by its description, on every offer with GPUs. `words` must
+// outlive the job.
+struct quote_words;
+int quote_load_model(struct quote_job *job, const struct quote_given *given,
+                     const struct quote_words *words, bool page, struct err *err) MUST_USE;
+
 // Replaces `says` by the rows of the user's rates.csv that are valid on the day asked for and match
 // no offer: the name was mistyped, or is not in the book.
 int quote_check_rates(struct quote_job *job, struct err *err) MUST_USE;
@@ -97,12 +104,14 @@ int word_kind(const char *kind, bool spot, const char **out, struct err *err) MU
 
 struct quote_words {
     const char *time, *step_time, *gpu, *gpus, *precision, *region, *kind, *budget;
+    const char *model, *method, *tokens, *batch_tokens, *layout;
     bool spot, measured;
-    int64_t steps, deadline_ns, idle_ns, hours_per_month; // -1: not given
+    int64_t steps, deadline_ns, idle_ns, hours_per_month, seq, rank; // -1: not given
 };
 extern const char *const quote_precisions[];
 // clang-format off
-#define QUOTE_WORDS {.steps = -1, .deadline_ns = -1, .idle_ns = -1, .hours_per_month = -1}
+#define QUOTE_WORDS {.steps = -1, .deadline_ns = -1, .idle_ns = -1, .hours_per_month = -1, \
+    .seq = -1, .rank = -1}
 
 // Rows; OF(member) is the offset of a member of struct quote_words.
 #define SPOT_WORD(at, group) \
@@ -115,7 +124,24 @@ extern const char *const quote_precisions[];
     {"step-time", 0, OPT_TEXT, "TIME", NULL, OF(step_time), "Without a run", \
      "and the time of one: 350ms, or 340ms-360ms"}, \
     {"precision", 0, OPT_CHOICE, "TYPE", quote_precisions, OF(precision), "Without a run", \
-     "that it trains in: fp32, tf32, bf16, fp16 or fp8; narrows estimates for other GPUs"}
+     "that it trains in: fp32, tf32, bf16, fp16 or fp8; narrows estimates for other GPUs. With " \
+     "--model bf16 (default), fp16 or fp8"}
+#define QUOTE_WORDS_MODEL(OF) \
+    {"model", 0, OPT_TEXT, "NAME|FILE|SIZE", NULL, OF(model), "Without a script", \
+     "the time from a model's description: llama-3-8b, a config.json of transformers, or a size " \
+     "such as 8b; with --tokens"}, \
+    {"method", 0, OPT_CHOICE, "METHOD", model_methods, OF(method), "Without a script", \
+     "how it is trained: pretrain, full, lora (default) or qlora"}, \
+    {"tokens", 0, OPT_TEXT, "N", NULL, OF(tokens), "Without a script", \
+     "that it trains on, epochs and padding included: 50M, 1.5B"}, \
+    {"seq", 0, OPT_COUNT, "N", NULL, OF(seq), "Without a script", \
+     "tokens of a sequence (default: 4096, or the model's context)", .least = 1}, \
+    {"batch-tokens", 0, OPT_TEXT, "N", NULL, OF(batch_tokens), "Without a script", \
+     "tokens of a step (default: what is usual for the model's size and method)"}, \
+    {"rank", 0, OPT_COUNT, "N", NULL, OF(rank), "Without a script", \
+     "of the adapters of LoRA and QLoRA (default: 16)", .least = 1}, \
+    {"layout", 0, OPT_TEXT, "PINS", NULL, OF(layout), "Without a script", \
+     "what of the layout is fixed: micro=4,recompute=1,zero=3,tp=2; fare plans the rest"}
 #define QUOTE_WORDS_GPU(OF) \
     {"gpu", 0, OPT_TEXT, "NAME", NULL, OF(gpu), "Where", \
      "only machines with this GPU, or one of several: h100,h200; with --time, its time is that " \
@@ -148,6 +174,9 @@ extern const char *const quote_precisions[];
 
 // Whether a time is given: --time, --steps or --step-time.
 bool quote_has_time(const struct quote_words *words);
+
+// Whether there is no run, but a time or a model.
+bool quote_has_no_run(const struct quote_words *words);
 
 // Reads it, or the number of GPUs for a run. ERR_USAGE says what is missing, or does not go
 // together; `word` (optional) names a run, `offer` (optional) the machine.

@@ -37,6 +37,10 @@ const char *quote_not_offered(const struct offer *offer, int day, char why[EVIDE
 // A run on such a machine shows that it does. `device`: the GPU, or the processor; may be null.
 const char *quote_cannot_run(const struct device *device, int day, char why[EVIDENCE_WHY]);
 
+// The same for a model's plan that keeps states in the host's memory.
+const char *quote_no_host_memory(const struct estimated *estimated, const struct offer *offer,
+                                 char why[EVIDENCE_WHY]);
+
 // The same for the framework of the run that the estimate is from, as it was built.
 const char *quote_unsupported(struct market *market, const struct run *run,
                               const struct device *device, char why[EVIDENCE_WHY]);

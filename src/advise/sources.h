@@ -24,8 +24,9 @@ struct estimated {
     size_t source_count;
     const struct proof *apart; // a run whose own estimate does not meet the others'; null: none
     struct estimate_time apart_time;
-    size_t learnt_from; // past estimates
-    double learnt;      // they changed the half-width by this factor
+    size_t learnt_from;            // past estimates
+    double learnt;                 // they changed the half-width by this factor
+    const struct model_plan *plan; // from a model's description; null: from runs
 };
 
 // A training measured on two devices with the same software: what the estimate missed.

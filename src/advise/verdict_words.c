@@ -114,7 +114,7 @@ static void add_bill(struct buf *out, const struct quote *quote, const struct bi
     }
     buf_adds(out, bill_is_bound(bill) ? " in at least " : " in ");
     verdict_add_time(out, bill->time_s.v);
-    if (bill->spread)
+    if (bill->spread && !(quote && quote->model.name)) // which the title has
         buf_printf(out, " %s", bill->spread);
     if (bill->certainty && (!bill->spread || bill->gpu_memory))
         buf_printf(out, ", %s", bill->gpu_memory ? "may not fit" : bill->certainty);
@@ -305,7 +305,8 @@ void verdict_say_bills(const struct quote *quote, struct buf *out)
             q.soonest->certainty ? ". Fastest by estimate: " : ". Fastest: ", q.soonest);
     buf_adds(out, ".");
     add_lower_estimate(quote, &q, out);
-    add_bill_ties(cost, !q.guess, out);
+    if (!quote->model.name) // one error is all machines' then
+        add_bill_ties(cost, !q.guess, out);
     add_generation(quote, out);
 }
 

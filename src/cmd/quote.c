@@ -79,6 +79,7 @@ static const struct opt options[] = {
     {"total-epochs", 0, OPT_COUNT, "N", NULL, AT(total_epochs), "Run", "the same in epochs",
      .least = 1},
     QUOTE_WORDS_TIME(WORD_AT),
+    QUOTE_WORDS_MODEL(WORD_AT),
     {"offer", 0, OPT_TEXT, "OFFER", NULL, AT(offer), "Where",
      "price only this offer, line by line, treating the run's machine as one"},
     QUOTE_WORDS_GPU(WORD_AT),
@@ -151,6 +152,7 @@ static const struct cmd_example examples[] = {
     {"fare quote", "the last run, on every offer that fits it"},
     {"fare quote tweets", "published results of that workload, at today's prices"},
     {"fare quote --time 21d --gpu h100 --gpus 8", "a time that you know already, without a run"},
+    {"fare quote --model llama-3-8b --method lora --tokens 50M", "before there is a script"},
     {"fare quote --steps 60000 --step-time 350ms --gpu a100", "the same, from its steps"},
     {"fare quote cnn --explain runpod/h100", "how an estimate comes about"},
     {"fare quote cnn --gpus any --deadline 1h",
@@ -300,8 +302,9 @@ static int take_total(const struct quote_options *o, const char *word, struct qu
     if (quote_is_workload(word))
         return err_set(err, ERR_USAGE, "%s is for a command's run, and '%s' is a workload", option,
                        word);
-    if (quote_has_time(&o->words))
-        return err_set(err, ERR_USAGE, "%s is for a run; without one use --steps", option);
+    if (quote_has_no_run(&o->words))
+        return err_set(err, ERR_USAGE, "%s is for a run; without one use %s", option,
+                       o->words.model ? "--tokens" : "--steps");
     return 0;
 }
 
@@ -624,6 +627,8 @@ static int load(const struct cmd_call *call, const struct quote_given *given,
     TRY(read_options(job, o, err));
     TRY(quote_take_spot(o, trace, &job->ask.spot, err));
     TRY(local_check(job->ask.market, o->currency, err));
+    if (o->words.model)
+        return quote_load_model(job, given, &o->words, false, err);
     if (quote_has_time(&o->words))
         return quote_load_given(job, given, err);
     TRY(desk_ledger(call->desk, ledger, err));
@@ -635,7 +640,7 @@ static int run(const struct cmd_call *call, struct err *err)
     const struct quote_options *o = call->options;
     const char *word = call->rest->count > 0 ? call->rest->args[0] : NULL;
     SCOPED(quote_release)
-    struct quote_job job = {.asked = !quote_is_workload(word) && !quote_has_time(&o->words),
+    struct quote_job job = {.asked = !quote_is_workload(word) && !quote_has_no_run(&o->words),
                             .ask.market = call->desk->market};
     struct ledger *ledger = NULL;
     struct quote_given given;
@@ -650,9 +655,10 @@ static int run(const struct cmd_call *call, struct err *err)
     TRY(o->fail_above ? read_limit(o->fail_above, &limit, err) : 0);
     job.ask.gpus = quote_has_time(&o->words) ? 0 : (int)given.gpus; // quote_load_given() has it
     job.ask.exact_gpus = !given.or_more && given.gpus > 0;
-    if (o->pinned && quote_has_time(&o->words))
+    if (o->pinned && quote_has_no_run(&o->words))
         return err_set(err, ERR_USAGE, "--pinned lists quotes of a run, and %s has none",
-                       o->words.time        ? "--time"
+                       o->words.model       ? "--model"
+                       : o->words.time      ? "--time"
                        : o->words.steps > 0 ? "--steps"
                                             : "--step-time");
     if (o->pinned)

@@ -165,6 +165,7 @@ static void add_rows(struct doc *doc, const struct answer *answer, const struct 
             doc_cell(
                 doc, COLUMN("start-up", .brief = "start", .priority = 2),
                 cell_number(CELL_TIME, b->startup_s.v > 0 ? b->startup_s : (struct maybe_real){0}));
+        doc_cell(doc, COLUMN("memory"), view_memory(doc, b));
         doc_cell(doc, COLUMN("link"),
                  cell_text(b->machines.v < 2 ? NULL
                            : b->link         ? b->link
@@ -178,13 +179,24 @@ static void add_rows(struct doc *doc, const struct answer *answer, const struct 
     }
 }
 
+// "28 of 80 GB" on each GPU, of a plan from a model's description.
+struct cell view_memory(struct doc *doc, const struct bill *b)
+{
+    const struct bill_model *m = &b->model;
+    const double gb = 0x1p30; // as GPUs are sold
+    return cell_text(m->memory_bytes.known
+                         ? doc_text(doc, "%.0f of %.0f GB%s", (double)m->memory_bytes.v / gb,
+                                    (double)m->gpu_memory_bytes.v / gb, b->gpu_memory ? "?" : "")
+                         : NULL);
+}
+
 // What the rows have in common, unless the title says it.
 static const char *common_words(struct doc *doc, const struct quote *quote,
                                 const struct answer *answer, const struct common *common)
 {
     const struct bill *b = answer->rows[0].bill;
     struct buf text = {0};
-    if (quote->given)
+    if (quote->given && !quote->model.name)
         return NULL;
     if (common->gpu)
         buf_adds(&text, view_gpu(doc, b).text);
@@ -323,6 +335,30 @@ static const char *hidden_words(struct doc *doc, const struct quote *quote,
     return doc_take(doc, &text);
 }
 
+// How the first row trains, as planned or pinned.
+static const char *assumed_words(struct doc *doc, const struct quote *quote,
+                                 const struct answer *answer)
+{
+    const struct quote_model *m = &quote->model;
+    const struct bill *b = answer->rows[0].bill;
+    return !m->name || !b->model.layout
+               ? NULL
+               : doc_text(doc, "%s, %s, sequences of %s", b->model.layout, m->precision,
+                          units_grouped(short_text("%lld", (long long)m->sequence.v).s).s);
+}
+
+// On how many offers a model does not fit, and what would make it fit on the first of them.
+static const char *small_words(struct doc *doc, const struct quote *quote)
+{
+    for (size_t i = 0; quote->model.name && i < quote->left_out.count; i++) {
+        const struct quote_left_out *l = &quote->left_out.items[i];
+        if (strcmp(l->reason, ESTIMATE_NO_MEMORY) == 0)
+            return doc_text(doc, "%s: %.*s %s", units_count(l->count.v, "offer").s,
+                            (int)strcspn(l->examples.items[0], "@:"), l->examples.items[0], l->why);
+    }
+    return NULL;
+}
+
 static const char *next_words(struct doc *doc, const struct answer *answer, const char *command)
 {
     const struct answer_row *lead = NULL;
@@ -352,11 +388,14 @@ void view_answer(struct doc *doc, const struct quote *quote, const struct run *r
         const struct common common = common_of(&answer);
         add_rows(doc, &answer, &common);
         doc_fact(doc, "Each", common_words(doc, quote, &answer, &common));
+        doc_fact(doc, "Assumed", assumed_words(doc, quote, &answer));
+        doc_fact(doc, "Too small", small_words(doc, quote));
         doc_fact(doc, "Memory", memory_words(doc, quote, run, &answer));
         doc_fact(doc, "Noise", noise_words(doc, run, &answer));
         doc_fact(doc, "Prices", price_words(doc, quote, &answer, &common));
         doc_fact(doc, "Exchange", exchange_words(&answer));
-        doc_fact(doc, "Not shown", hidden_words(doc, quote, &answer));
+        if (!quote->model.name) // which --more and --all show
+            doc_fact(doc, "Not shown", hidden_words(doc, quote, &answer));
         doc_fact(doc, "Next", next_words(doc, &answer, command));
     } else if (!doc->failed) {
         doc_fact(doc, "Not shown", hidden_words(doc, quote, &answer));

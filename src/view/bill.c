@@ -25,7 +25,7 @@ static void say_price(struct doc *doc, const struct bill *b)
                b->price_date ? b->price_date : "");
     if (b->price_old.v)
         buf_printf(&text, " (OLD: %s)", units_count(b->price_age_days.v, "day").s);
-    if (strcmp(b->basis, RUN_GIVEN) != 0) // which the title says
+    if (strcmp(b->basis, RUN_GIVEN) != 0 && !b->model.layout) // which the title says
         buf_printf(&text, "; the time is %s run %s on %s%s%s%s",
                    b->certainty ? "estimated from" : "that of", b->run,
                    b->machine ? verdict_article(b->machine) : "",
@@ -98,6 +98,13 @@ static void say_total(struct doc *doc, const struct bill *b)
     if (bill_time_is_bound(b))
         doc_say(doc, DOC_PLAIN,
                 doc_text(doc, "≥: nobody measured it there; the time is %s.", b->class));
+    else if (b->model.layout)
+        doc_say(doc, DOC_PLAIN,
+                doc_text(doc,
+                         "The time is %s: %s tokens/s with %s, %s on each GPU. --explain %s shows "
+                         "how it comes about.",
+                         b->certainty, units_number(b->model.tokens_per_s.v).s, b->model.layout,
+                         view_memory(doc, b).text, b->offer));
     else if (b->certainty && b->run)
         doc_say(doc, DOC_PLAIN,
                 doc_text(doc,

@@ -3,6 +3,7 @@
 // estimated rows in one order, how to read it, offers left out, and tables of other trainings.
 #include "view/quote.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -522,7 +523,12 @@ static void say_title(struct doc *doc, const struct quote_job *job)
     const char *label = NULL;
     for (size_t i = 0; i < job->evidence_count && !label; i++)
         label = job->evidence[i].training == 0 ? job->evidence[i].label : NULL;
-    if (q->given)
+    if (q->model.name)
+        buf_printf(&text,
+                   "%s: from the model's description (±%.0f %%); a minute of your script "
+                   "makes it exact",
+                   q->given, ceil(100 * (exp(q->model.half.v) - 1) - 1e-9));
+    else if (q->given)
         buf_printf(&text, "%s, as given", q->given);
     else
         buf_printf(&text, "%s, the whole training%s%s%s", q->workload, label ? " (" : "",
@@ -615,12 +621,15 @@ static const char *why_none(struct doc *doc, const struct quote_job *job)
     const struct quote *q = &job->quote;
     const struct run *run = job->runs.count > 0 ? &job->runs.items[0] : NULL;
     struct quote_ask ask = job->ask;
-    ask.gpus = q->given ? 0 : ask.gpus; // the sentence names them
+    ask.gpus = q->given && !ask.model ? 0 : ask.gpus; // the sentence names them
     const char *filters = filter_words(doc, &ask), *name = q->run ? q->run : q->workload;
     struct bill_time time;
     char words[48];
     if (!run)
         return "You have no run of this workload, and none is published. 'fare run' measures one.";
+    if (ask.model)
+        return doc_text(doc, "No offer in the book has a GPU%s%s.", filters ? " and matches " : "",
+                        filters ? filters : "");
     if (q->given)
         return q->outdated ? NULL
                            : doc_text(doc,
@@ -706,7 +715,11 @@ void view_quote(struct doc *doc, const struct quote_job *job)
         say_advice(doc, q, one);
     if (!one && !all && quote_count(q) > 0) {
         const struct run *run = job->runs.count > 0 ? &job->runs.items[0] : NULL;
-        view_answer(doc, q, run, job->more ? 0 : ANSWER_ROWS, NULL);
+        view_answer(doc, q, run,
+                    job->more       ? 0
+                    : q->model.name ? ANSWER_ROWS - 1
+                                    : ANSWER_ROWS,
+                    NULL);
         return;
     }
     if (!one)

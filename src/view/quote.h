@@ -55,6 +55,7 @@ struct bill_notes {
 };
 
 struct cell view_gpu(struct doc *doc, const struct bill *bill);     // "8 × H100"
+struct cell view_memory(struct doc *doc, const struct bill *bill);  // "28 of 80 GB"; else empty
 struct cell view_time(struct doc *doc, const struct bill *bill);    // "2 h 31 min ±30 %"
 struct cell view_price(struct doc *doc, const struct bill *bill);   // null: unknown
 const char *view_machine(struct doc *doc, const struct bill *bill); // "runpod/h200:spot"

@@ -332,7 +332,10 @@ void estimate_words(const struct estimate *e, char out[ESTIMATE_WORDS])
         snprintf(out, ESTIMATE_WORDS, "%s", plain[e->kind]);
     else
         snprintf(out, ESTIMATE_WORDS, "%s %s",
-                 e->kind == ESTIMATE_ESTIMATED ? "estimated" : "rough", spread);
+                 e->modelled                     ? "from the model"
+                 : e->kind == ESTIMATE_ESTIMATED ? "estimated"
+                                                 : "rough",
+                 spread);
     size_t len = strlen(out);
     if (e->kind >= ESTIMATE_MEASURED && e->fit == ESTIMATE_FIT_UNSURE)
         snprintf(out + len, ESTIMATE_WORDS - len, ", may not fit");

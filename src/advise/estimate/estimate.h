@@ -172,6 +172,7 @@ struct estimate {
     struct estimate_several several;            // the change of the number of GPUs
     bool guessed_precision;                     // unknown: the range of the usual ones
     bool part;                                  // of a GPU: rough
+    bool modelled;                              // from a model's description, not from a run
     bool unknown_processor;                     // there: a middling one is assumed
     const char *net;                            // its kind; null: unknown
     double busy;                                // share; negative: unknown
