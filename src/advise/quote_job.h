@@ -24,7 +24,8 @@ struct quote_job { // the input of a quote, and the quote
     int64_t total_epochs; // the same
     struct quote_ask ask; // `ask.market` belongs to the caller, and must be set before loading
     struct advice_wishes wishes;
-    bool more; // every machine that may be named, not only a few
+    bool more;       // every machine that may be named, not only a few
+    bool full_names; // of offers, instead of short ones
     const struct device *among[QUOTE_AMONG];
     struct modelled *model; // with quote_load_model()
     struct quote quote;

@@ -98,6 +98,7 @@ static int list_offers(const struct cmd_call *call, struct market *market, const
                 : o->all     ? SIZE_MAX
                              : LAST,
         .places = o->all || o->words.region,
+        .full_names = o->full_names,
     };
     return print_list(call, &list, &view, err);
 }
@@ -238,6 +239,8 @@ static const struct opt list_options[] = {
     {"all", 'a', OPT_FLAG, NULL, NULL, AT(all), "Which offers",
      "each offer in every region, at old prices, too, instead of each machine where it is "
      "cheapest; of a provider also its rules, images and sources"},
+    {"long", 0, OPT_FLAG, NULL, NULL, AT(full_names), "Which offers",
+     "offers by their full names, with region and zone"},
     {NULL},
 };
 

@@ -16,7 +16,7 @@ struct prices_options {
     struct offer_words words;
     int64_t vcpus, memory, gpu_memory; // bytes
     int64_t max_age;                   // ns
-    bool bare_metal, all;
+    bool bare_metal, all, full_names;
     int64_t last;
     // import
     const char *format;

@@ -27,7 +27,7 @@ struct quote_options {
     struct quote_words words;
     const char *offer, *provider;
     int64_t total_steps, total_epochs;
-    bool all, more, pinned;
+    bool all, more, full_names, pinned;
     const char *explain, *fail_above;
     const char *date, *rule, *hour_of_mine, *currency;
     int64_t max_age, commit, used_ns, boot_ns, image_ns, download_ns, setup_ns, storage, keep_ns,
@@ -90,6 +90,8 @@ static const struct opt options[] = {
     {"all", 'a', OPT_FLAG, NULL, NULL, AT(all), "Where",
      "every region and every offer, not only the cheapest of each machine, and why the others "
      "are left out"},
+    {"long", 0, OPT_FLAG, NULL, NULL, AT(full_names), "Where",
+     "offers by their full names, with region and zone"},
     QUOTE_WORDS_MEASURED(WORD_AT),
     {"explain", 0, OPT_TEXT, "OFFER|GPU", NULL, AT(explain), "Where",
      "how the estimate for this offer, or the cheapest one with this GPU, comes about: source, "
@@ -222,6 +224,7 @@ static int read_options(struct quote_job *job, const struct quote_options *o, st
     job->ask.provider = o->provider;
     job->ask.every_region = o->all;
     job->more = o->more;
+    job->full_names = o->full_names;
     job->ask.max_age = (int)(o->max_age / DAY_NS);
     TRY(quote_words_take(&o->words, false, job, err));
     c->prorated = o->rule && strcmp(o->rule, "prorated") == 0;

@@ -99,9 +99,9 @@ static void show_quote(struct buf *out, const struct request *request, const str
     if (asked) {
         html_advice(out, &job->quote, NULL);
         buf_adds(out, "<div class=\"cols\">\n<div>\n");
-        if (job->quote.bills.count + job->quote.estimates.count > 0)
-            html_heading(out, 2, "Offers, the lowest bill first");
-        html_bills(out, &job->quote);
+        if (quote_count(&job->quote) > 0)
+            html_heading(out, 2, "Machines to rent");
+        html_bills(out, &job->quote, job->runs.count > 0 ? job->runs.items : NULL);
         buf_adds(out, "</div>\n<div class=\"stay\">\n");
         for (size_t i = 0; i < plots->plots.count; i++)
             html_plot(out, &plots->plots.items[i], 2, i);

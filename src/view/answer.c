@@ -147,7 +147,9 @@ static struct common common_of(const struct answer *answer)
     return c;
 }
 
-static void add_rows(struct doc *doc, const struct answer *answer, const struct common *common)
+// On a page the GPU is the row's name, and the machine stands below it.
+static void add_rows(struct doc *doc, const struct answer *answer, const struct common *common,
+                     bool page, bool full_names)
 {
     const bool apart = count_old(answer) > 0;
     doc_table(doc, "Machines");
@@ -155,10 +157,11 @@ static void add_rows(struct doc *doc, const struct answer *answer, const struct 
         const struct answer_row *row = &answer->rows[i];
         const struct bill *b = row->bill;
         doc_row(doc, row->old ? DOC_PALE : DOC_NORMAL);
-        if (!common->gpu)
+        if (page || !common->gpu)
             doc_cell(doc, COLUMN("GPU"), view_gpu(doc, b));
-        doc_cell(doc, COLUMN("machine", .least = 26),
-                 (struct cell){CELL_OFFER, .text = machine_name(doc, b), .sub = b->offer});
+        doc_cell(doc, COLUMN("machine", .least = 26, .joined = page ? "" : NULL),
+                 (struct cell){CELL_OFFER, .text = full_names ? b->offer : machine_name(doc, b),
+                               .sub = b->offer});
         if (!common->time)
             doc_cell(doc, COLUMN("time"), view_time(doc, b));
         if (!common->startup)
@@ -175,7 +178,7 @@ static void add_rows(struct doc *doc, const struct answer *answer, const struct 
         doc_cell(doc, COLUMN("price seen", "seen", .priority = 1), seen_cell(doc, b, apart));
         doc_cell(doc, COLUMN("owed in all"), view_owed(doc, b));
         doc_cell(doc, COLUMN("with you"), view_waiting(b));
-        doc_cell(doc, COLUMN(""), cell_text(row_limit(doc, row)));
+        doc_cell(doc, COLUMN(page ? "limits" : ""), cell_text(row_limit(doc, row)));
     }
 }
 
@@ -306,7 +309,7 @@ static const char *exchange_words(const struct answer *answer)
 }
 
 static const char *hidden_words(struct doc *doc, const struct quote *quote,
-                                const struct answer *answer)
+                                const struct answer *answer, bool page)
 {
     const struct answer_hidden *h = &answer->hidden;
     const struct {
@@ -331,7 +334,7 @@ static const char *hidden_words(struct doc *doc, const struct quote *quote,
         left_out += quote->left_out.items[i].count.v;
     if (left_out > 0)
         buf_printf(&text, "%s%lld unfit", text.len > 0 ? ", " : "", (long long)left_out);
-    buf_adds(&text, text.len > 0 ? ": --all" : "");
+    buf_adds(&text, text.len > 0 && !page ? ": --all" : "");
     return doc_take(doc, &text);
 }
 
@@ -379,14 +382,14 @@ static const char *next_words(struct doc *doc, const struct answer *answer, cons
     return doc_take(doc, &text);
 }
 
-void view_answer(struct doc *doc, const struct quote *quote, const struct run *run, size_t most,
-                 const char *command)
+static void add_answer(struct doc *doc, const struct quote *quote, const struct run *run,
+                       size_t most, const char *command, bool page, bool full_names)
 {
     SCOPED(answer_release) struct answer answer = {0};
     doc->failed |= answer_make(quote, most, &answer, NULL) != 0;
     if (!doc->failed && answer.count > 0) {
         const struct common common = common_of(&answer);
-        add_rows(doc, &answer, &common);
+        add_rows(doc, &answer, &common, page, full_names);
         doc_fact(doc, "Each", common_words(doc, quote, &answer, &common));
         doc_fact(doc, "Assumed", assumed_words(doc, quote, &answer));
         doc_fact(doc, "Too small", small_words(doc, quote));
@@ -394,10 +397,21 @@ void view_answer(struct doc *doc, const struct quote *quote, const struct run *r
         doc_fact(doc, "Noise", noise_words(doc, run, &answer));
         doc_fact(doc, "Prices", price_words(doc, quote, &answer, &common));
         doc_fact(doc, "Exchange", exchange_words(&answer));
-        if (!quote->model.name) // which --more and --all show
-            doc_fact(doc, "Not shown", hidden_words(doc, quote, &answer));
-        doc_fact(doc, "Next", next_words(doc, &answer, command));
+        if (!quote->model.name || page) // which --more and --all show
+            doc_fact(doc, "Not shown", hidden_words(doc, quote, &answer, page));
+        doc_fact(doc, "Next", page ? NULL : next_words(doc, &answer, command));
     } else if (!doc->failed) {
-        doc_fact(doc, "Not shown", hidden_words(doc, quote, &answer));
+        doc_fact(doc, "Not shown", hidden_words(doc, quote, &answer, page));
     }
+}
+
+void view_answer(struct doc *doc, const struct quote *quote, const struct run *run, size_t most,
+                 const char *command, bool full_names)
+{
+    add_answer(doc, quote, run, most, command, false, full_names);
+}
+
+void view_answer_page(struct doc *doc, const struct quote *quote, const struct run *run)
+{
+    add_answer(doc, quote, run, ANSWER_ROWS, NULL, true, false);
 }

@@ -76,7 +76,8 @@ void html_at_least(struct buf *out);
 // `said` (optional): a page whose verdict has some of the sentences already.
 void html_quote(struct buf *out, const struct quote *quote, const struct page *said, int level);
 void html_advice(struct buf *out, const struct quote *quote, const struct page *said);
-void html_bills(struct buf *out, const struct quote *quote);
+struct run;
+void html_bills(struct buf *out, const struct quote *quote, const struct run *run); // view/quote.h
 
 void html_provenance(struct buf *out, const struct page *page);
 

@@ -193,7 +193,7 @@ static void elsewhere(struct buf *out, const struct page *page)
                    "that trains for longer gives it; so does a time that you know:",
                    "fare quote --time 2h --gpu h100");
     for (size_t i = 0; i < page->quotes.count; i++)
-        html_bills(out, &page->quotes.items[i]);
+        html_bills(out, &page->quotes.items[i], NULL);
     buf_adds(out, "</section>\n");
 }
 

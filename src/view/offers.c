@@ -228,7 +228,10 @@ static struct cell name_cell(struct doc *doc, const struct book *book, struct of
     book_name(&offer, &name);
     const char *full = doc_take(doc, &name);
     offer.kind = OFFER_ON_DEMAND; // its column tells
-    book_short_name(book, &offer, view->places, &brief);
+    if (view->full_names)
+        book_name(&offer, &brief);
+    else
+        book_short_name(book, &offer, view->places, &brief);
     const char *text = doc_take(doc, &brief);
     return (struct cell){.kind = CELL_OFFER,
                          .href = doc_link(doc, view->link, full),

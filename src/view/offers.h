@@ -23,6 +23,7 @@ struct offers_view {
     int day;              // 0: today
     size_t most;          // rows shown
     bool places;          // names have their region or zone
+    bool full_names;      // as in the book, instead of short ones
     const char *link;     // (optional) put before an offer's name, escaped: "/offer?name="
 };
 

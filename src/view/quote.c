@@ -11,6 +11,7 @@
 #include "advise/answer.h"
 #include "advise/estimate/rates.h"
 #include "advise/verdict_words.h"
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/money.h"
 #include "base/units.h"
@@ -30,7 +31,7 @@ struct common {
     bool run;       // one run gives all times: no letters
     bool framework; // and year
     bool basis;     // and no estimate: it is not said
-    bool scaled;    // not one of them: some rows are on other numbers of GPUs
+    bool places;    // not one of them: some names are told apart by their places
 };
 
 static struct common common_of(const struct bill **rows)
@@ -40,7 +41,6 @@ static struct common common_of(const struct bill **rows)
         const struct bill *b = rows[i];
         c.run &= same_text(rows[0]->run, b->run);
         c.framework &= same_text(rows[0]->framework, b->framework) && rows[0]->year.v == b->year.v;
-        c.scaled |= b->efficiency.known;
         c.basis &= !b->certainty && same_text(rows[0]->basis, b->basis);
     }
     return c;
@@ -72,18 +72,6 @@ static struct cell basis_cell(const struct bill *b, const struct common *common)
         if (chips[i].text)
             cell.chips[n++] = chips[i];
     return cell;
-}
-
-// "1×H200", "1 of 8×V100"
-static struct cell gpu_cell(struct doc *doc, const struct bill *b)
-{
-    const char *some = "", *gpu = b->gpu ? b->gpu : "";
-    if (b->gpus_used.known && (double)b->gpus_used.v < b->gpus.v)
-        some = doc_text(doc, "%lld of ", (long long)b->gpus_used.v);
-    if (b->machines.v > 1)
-        some = doc_text(doc, "%lld × ", (long long)b->machines.v);
-    return cell_text(
-        b->gpus.known && (b->gpu || *some) ? doc_text(doc, "%s%g×%s", some, b->gpus.v, gpu) : "");
 }
 
 static struct cell time_cell(struct doc *doc, const struct bill *b)
@@ -167,17 +155,27 @@ static struct cell seen_cell(struct doc *doc, const struct bill *b)
                          .sub = b->price_date ? doc_text(doc, "%.10s", b->price_date) : NULL};
 }
 
+// "runpod/h200:spot"; with its place "aws/g5.xlarge@us-east-1:spot".
+static const char *offer_name(struct doc *doc, const struct bill *b, bool place)
+{
+    const size_t full = b->short_name ? strlen(b->provider) + 1 + strlen(b->name) : 0;
+    return !b->short_name ? b->offer
+           : place        ? doc_text(doc, "%s%s", b->short_name, b->offer + full)
+                          : view_machine(doc, b);
+}
+
 static void add_row(struct doc *doc, const struct bill_rows *of, const struct common *common,
-                    const struct bill *b, size_t source)
+                    const struct bill *b, bool place, size_t source)
 {
     const bool with = !common->framework && !of->training;
     doc_row(doc, DOC_NORMAL);
-    doc_cell(doc, COLUMN("offer", .least = 26), (struct cell){CELL_OFFER, .text = b->offer});
+    doc_cell(doc, COLUMN("GPU", .least = 9), view_gpu(doc, b));
+    doc_cell(
+        doc, COLUMN("offer", .joined = "", .least = common->places ? 30 : 18),
+        (struct cell){CELL_OFFER, .text = of->full_names ? b->offer : offer_name(doc, b, place)});
     doc_cell(doc, COLUMN("", .joined = "", .priority = of->training ? 0 : 11),
              cell_text(of->training ? of->quote->workload : ""));
     doc_cell(doc, COLUMN("certainty", .joined = "", .priority = 1), basis_cell(b, common));
-    doc_cell(doc, COLUMN("GPUs", .joined = "", .priority = common->scaled ? 0 : 5),
-             gpu_cell(doc, b));
     doc_cell(doc, COLUMN("with", .joined = "with ", .least = 7, .priority = 7),
              cell_text(with ? b->framework : ""));
     doc_cell(doc, COLUMN("year", .joined = "", .priority = 8),
@@ -283,9 +281,11 @@ static const char *const note_words[NOTES] = {
     [NOTE_INCOMPLETE] = "≥ a lower bound: the provider's rule lacks the price of something you "
                         "asked for; --offer shows what.",
     [NOTE_PRICE] = "~ the price is an estimate: nobody published it. --offer shows its source.",
-    [NOTE_APART] = "The lowest bill first, but bills with an unknown part or a doubtful price come "
-                   "last, an assumed rule counts as one by started hours, and an estimate comes "
-                   "after measured bills that it overlaps.",
+    [NOTE_APART] =
+        "Offers that may be called cheapest come first, then the others, each with the "
+        "lowest bill first; but an assumed rule counts as one by started hours, an "
+        "estimate comes after measured bills that it overlaps, and bills with an unknown "
+        "part or a doubtful price come last.",
     [NOTE_ESTIMATED] = "Estimated and rough: no run on such a machine; ± or × is how far the "
                        "training's time may be off, with 90 %. --explain OFFER shows why.",
     [NOTE_MEMORY_UNKNOWN] = MEMORY_UNKNOWN,
@@ -398,35 +398,85 @@ void html_at_least(struct buf *out)
 
 // ---- tables
 
+// The number of rows that have each row's short name, so that only their places tell them apart.
+static int count_alike(struct doc *doc, const struct bill **rows, size_t *alike)
+{
+    SCOPED(index_release) struct index names = {0};
+    size_t count = 0, number;
+    while (rows[count])
+        count++;
+    SCOPED(free_pointer) size_t *numbers = calloc(2 * count + 1, sizeof *numbers);
+    if (!numbers)
+        return ERR_MEMORY;
+    for (size_t i = 0; i < count; i++) {
+        const char *name = view_machine(doc, rows[i]);
+        TRY(index_number(&names, name, strlen(name), &number, NULL));
+        numbers[i] = number;
+        numbers[count + number]++;
+    }
+    for (size_t i = 0; i < count; i++)
+        alike[i] = numbers[count + numbers[i]];
+    return 0;
+}
+
 void view_bill_rows(struct doc *doc, const struct bill_rows *of, struct bill_notes *notes)
 {
     struct common common = common_of(of->rows);
+    size_t count = 0;
+    while (of->rows[count])
+        count++;
+    SCOPED(free_pointer) size_t *alike = calloc(count + 1, sizeof *alike);
+    doc->failed |= !alike || count_alike(doc, of->rows, alike) != 0;
+    if (doc->failed)
+        return;
     common.basis &= !of->training;
+    for (size_t i = 0; i < count; i++)
+        common.places |= alike[i] > 1;
     if (of->label)
         doc_table(doc, of->label);
-    for (size_t i = 0; of->rows[i]; i++) {
+    for (size_t i = 0; i < count; i++) {
         bool first;
         size_t source = of->sources ? source_of(of->rows, i, &first) : 0;
-        add_row(doc, of, &common, of->rows[i], source);
+        add_row(doc, of, &common, of->rows[i], alike[i] > 1, source);
         note_row(notes, of->rows[i], i > 0 ? of->rows[i - 1] : NULL);
     }
     if (of->sources && of->rows[0])
         add_sources(doc, of, &common);
 }
 
+// What may lead stands before what may not; each part in the order of bills.
+static int put_leading_first(const struct bill **rows)
+{
+    size_t count = 0, kept = 0, behind = 0;
+    while (rows[count])
+        count++;
+    SCOPED(free_pointer) const struct bill **rest = calloc(count + 1, sizeof *rest);
+    if (!rest)
+        return ERR_MEMORY;
+    for (size_t i = 0; i < count; i++)
+        if (verdict_can_lead(rows[i]))
+            rows[kept++] = rows[i];
+        else
+            rest[behind++] = rows[i];
+    memcpy(rows + kept, rest, behind * sizeof *rest);
+    return 0;
+}
+
 // Rows of one training; `all` of them, or a few and how to see the rest.
 static void add_table(struct doc *doc, const struct quote *of, const char *label, size_t most,
-                      bool sources, struct bill_notes *notes)
+                      bool sources, bool full_names, struct bill_notes *notes)
 {
     SCOPED(free_pointer)
     const struct bill **rows =
         most == SIZE_MAX ? quote_rows(of, NULL) : verdict_rows(of, most, NULL);
     size_t shown = 0, all = of->bills.count;
     all += of->estimated.known ? (size_t)of->estimated.v : of->estimates.count;
-    doc->failed |= !rows;
-    if (!rows || !rows[0])
+    doc->failed |= !rows || put_leading_first(rows) != 0;
+    if (doc->failed || !rows[0])
         return;
-    view_bill_rows(doc, &(struct bill_rows){of, rows, label, .sources = sources}, notes);
+    view_bill_rows(
+        doc, &(struct bill_rows){of, rows, label, .sources = sources, .full_names = full_names},
+        notes);
     while (rows[shown])
         shown++;
     if (all > shown && !sources)
@@ -443,7 +493,7 @@ static void add_table(struct doc *doc, const struct quote *of, const char *label
 }
 
 // Other trainings, a table for each: they answer another question.
-static void add_others(struct doc *doc, const struct quote *quote, size_t most,
+static void add_others(struct doc *doc, const struct quote *quote, size_t most, bool full_names,
                        struct bill_notes *notes)
 {
     const struct bill *bills = quote->others.items;
@@ -466,7 +516,7 @@ static void add_others(struct doc *doc, const struct quote *quote, size_t most,
             continue;
         const char *variant = bills[i].variant ? bills[i].variant : "";
         doc_say(doc, DOC_PLAIN, doc_text(doc, "%s:", variant));
-        add_table(doc, &one, variant, most, false, notes);
+        add_table(doc, &one, variant, most, false, full_names, notes);
     }
     view_bill_notes(doc, notes);
     doc_unfold(doc);
@@ -505,12 +555,17 @@ static void add_left_out(struct doc *doc, const struct quote *quote, bool one_by
     doc_unfold(doc);
 }
 
-void view_bills(struct doc *doc, const struct quote *quote)
+void view_bills(struct doc *doc, const struct quote *quote, const struct run *run)
 {
     struct bill_notes notes = {0};
-    add_table(doc, quote, quote->workload, VERDICT_ROWS, true, &notes);
-    view_bill_notes(doc, &notes);
-    add_others(doc, quote, VERDICT_ROWS_OTHER, &notes);
+    if (quote_count(quote) > 0) {
+        view_answer_page(doc, quote, run);
+        doc_fold(doc, "More offers, bill by bill, and how to read them");
+        add_table(doc, quote, quote->workload, VERDICT_ROWS, true, false, &notes);
+        view_bill_notes(doc, &notes);
+        doc_unfold(doc);
+    }
+    add_others(doc, quote, VERDICT_ROWS_OTHER, false, &notes);
     add_left_out(doc, quote, true);
 }
 
@@ -719,23 +774,24 @@ void view_quote(struct doc *doc, const struct quote_job *job)
                     job->more       ? 0
                     : q->model.name ? ANSWER_ROWS - 1
                                     : ANSWER_ROWS,
-                    NULL);
+                    NULL, job->full_names);
         return;
     }
     if (!one)
-        add_table(doc, q, q->given ? q->given : q->workload, SIZE_MAX, false, &notes);
+        add_table(doc, q, q->given ? q->given : q->workload, SIZE_MAX, false, job->full_names,
+                  &notes);
     view_bill_notes(doc, &notes);
-    add_others(doc, q, all ? SIZE_MAX : VERDICT_ROWS_OTHER, &notes);
+    add_others(doc, q, all ? SIZE_MAX : VERDICT_ROWS_OTHER, job->full_names, &notes);
     add_left_out(doc, q, all);
     say_tax(doc, job);
 }
 
 // ---- on pages
 
-void html_bills(struct buf *out, const struct quote *quote)
+void html_bills(struct buf *out, const struct quote *quote, const struct run *run)
 {
     SCOPED(doc_release) struct doc doc = {0};
-    view_bills(&doc, quote);
+    view_bills(&doc, quote, run);
     doc_html(out, &doc, 3);
 }
 
@@ -762,5 +818,5 @@ void html_quote(struct buf *out, const struct quote *quote, const struct page *s
 {
     html_heading(out, level, quote->workload);
     html_advice(out, quote, said);
-    html_bills(out, quote);
+    html_bills(out, quote, NULL);
 }

@@ -13,13 +13,16 @@
 void view_quote(struct doc *doc, const struct quote_job *job);
 
 // Its table and facts: at most `most` machines, 0: all that may be named (answer.c). `run`
-// (optional) was asked for; `command` (optional) is typed to see more of this quote.
+// (optional) was asked for; `command` (optional) is typed to see more of this quote;
+// `full_names` of offers instead of short ones.
 void view_answer(struct doc *doc, const struct quote *quote, const struct run *run, size_t most,
-                 const char *command);
+                 const char *command, bool full_names);
+// The same on a page, which has nothing to type.
+void view_answer_page(struct doc *doc, const struct quote *quote, const struct run *run);
 
-// For a page that has title and advice: the few bills with the runs that they are from, how to read
-// them, offers left out, other trainings.
-void view_bills(struct doc *doc, const struct quote *quote);
+// For a page that has title and advice: the short answer; folded away the few bills with the runs
+// that they are from and how to read them; other trainings, offers left out. `run` as above.
+void view_bills(struct doc *doc, const struct quote *quote, const struct run *run);
 
 // One bill, line by line, with the interruptions of a spot machine (bill.c).
 void view_bill(struct doc *doc, const struct bill *bill);
@@ -42,6 +45,7 @@ struct bill_rows {
     const char *label;        // null: the rows go to the last table
     bool training;            // a column with the workload of each, instead of framework and year
     bool sources;             // name the runs that the times are from
+    bool full_names;          // of offers, as in the book; else the short ones
 };
 
 // Marks and words that need an explanation, and those that have it.

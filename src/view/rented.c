@@ -136,6 +136,6 @@ void view_rented(struct doc *doc, const struct report *report, struct market *ma
         add_lines(doc, report);
     else if (any)
         view_answer(doc, report->quotes.items, run_of(report, report->quotes.items), ANSWER_ROWS,
-                    "fare quote last");
+                    "fare quote last", false);
     say_next(doc, report, any);
 }

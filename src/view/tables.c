@@ -134,7 +134,7 @@ static void markdown_quote(struct buf *out, const struct quote *quote)
 {
     SCOPED(doc_release) struct doc doc = {0};
     doc_heading(&doc, 0, doc_text(&doc, "Cost of %s by offer", quote->workload));
-    view_bills(&doc, quote);
+    view_bills(&doc, quote, NULL);
     doc_markdown(out, &doc, 2);
 }
 

@@ -118,7 +118,7 @@ def more():
     assert (b["gpus_used"], b["gpus"], b["time_s"]) == (8, 16, bills["eight"]["time_s"]), b
     near(b["total"], math.ceil(b["time_s"]) * 50 / 3600)
     text = fare("quote", RUN["id"], "--gpus", "8+", "--provider", "acme", "--boot", "0", "--image-time", "0s", "--all")
-    assert "8 of 16×H100" in text and " 8×H100 " in text and "rough ×2.1 " in text, text
+    assert "8 of 16 × H100" in text and "\n8 × H100 " in text and "rough ×2.1 " in text, text
     assert "On 8 GPUs, each with the run's batch" in " ".join(text.split()), text
 
 

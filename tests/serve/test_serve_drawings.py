@@ -84,10 +84,14 @@ RUN = "published-2018-tweets-aws-p3-2xlarge"
 status, page = ask(f"/quote?run={RUN}&deadline=2h&budget=1.25&spot=no&measured=yes")
 bills = json.loads(ask(f"/quote.json?run={RUN}&deadline=2h&budget=1.25&spot=no&measured=yes")[1])["bills"]
 table = re.search(r'aria-label="tweets"><table>(.*?)</table>', page, re.S).group(1)
-shown = [html.unescape(re.sub("<[^>]*>", "", row)) for row in re.findall(r'<tr><td class="long">(.*?)<span class="id">', table)]
-order = [b["offer"] for b in bills]
-report("the rows of a quote are in its order", len(shown) > 10 and sorted(shown, key=order.index) == shown, (shown, order))
-bills = [next(b for b in bills if b["offer"] == offer) for offer in shown]
+shown = [html.unescape(re.sub("<[^>]*>", "", re.split(", | with ", row.split("</span> ")[-1])[0])).replace("\u2060", "")
+         for row in re.findall(r'<tr><td class="long">.*?<span class="id">(.*?)</span></td>', table)]
+short = [b["short_name"] + (":" + b["kind"]) * (b["kind"] != "on-demand") for b in bills]
+leads = [i for i, b in enumerate(bills) if "standing" not in b]
+order = [short[i] for i in leads + [i for i in range(len(bills)) if i not in leads]]
+report("the rows of a quote are in its order, those that may lead first", len(shown) > 10 and sorted(shown, key=order.index) == shown,
+       (shown, order))
+bills = [bills[short.index(name)] for name in shown]
 idle = [b["offer"] for b in bills for a in bills if a["provider"] == b["provider"] and a.get("gpu") == b.get("gpu") and a["kind"] == b["kind"]
         and a["gpus"] < b["gpus"] and a["time_s"] <= b["time_s"] and float(a["total"]) <= float(b["total"])]
 report("without machines whose further GPUs stay idle", not idle, idle)
