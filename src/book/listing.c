@@ -191,12 +191,18 @@ int listing_make(struct listing *list, const struct book *book, const struct boo
 
 const char doubt_power_words[] = "less than the electricity of its GPUs costs: it must be wrong";
 
+// Of an hour of the offer's GPUs, with so many watts each.
+static bool power_cost(int watts, const struct offer *offer, int64_t *cost)
+{
+    const int64_t mw = (int64_t)watts * offer->gpus_milli;
+    return mw > 0 && money_scale(DOUBT_LEAST_KWH, mw, MW_PER_KW, MONEY_HALF_EVEN, cost, NULL) == 0;
+}
+
 int64_t doubt_least(const struct devices *devices, const struct offer *offer)
 {
     const struct device *gpu = *offer->gpu ? device_find(devices, offer->gpu) : NULL;
-    int64_t cost = 0, mw = gpu ? (int64_t)gpu->watts * offer->gpus_milli : 0;
-    bool known = mw > 0 && strcmp(offer->provider, "own") != 0 &&
-                 money_scale(DOUBT_LEAST_KWH, mw, MW_PER_KW, MONEY_HALF_EVEN, &cost, NULL) == 0;
+    int64_t cost = 0;
+    bool known = gpu && strcmp(offer->provider, "own") != 0 && power_cost(gpu->watts, offer, &cost);
     return known ? cost : 0;
 }
 
@@ -207,7 +213,10 @@ bool doubt_power(const struct devices *devices, const struct offer *offer, int64
 
 const char *doubt_of(const struct devices *devices, const struct offer *offer, int64_t hour)
 {
-    return doubt_below(doubt_least(devices, offer), offer, hour);
+    // Most prices pay for the electricity of any GPU, so that the offer's own need not be found.
+    int64_t most = 0;
+    const bool enough = power_cost(devices_most_watts(devices), offer, &most) && hour >= most;
+    return doubt_below(enough ? 0 : doubt_least(devices, offer), offer, hour);
 }
 
 const char *doubt_below(int64_t least, const struct offer *offer, int64_t hour)

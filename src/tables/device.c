@@ -25,6 +25,7 @@ struct devices {
     LIST_OF(struct device) list; // the user's own first
     struct alias *aliases;
     size_t alias_count, alias_capacity;
+    int most_watts;
 };
 
 // "NVIDIA A100-SXM4-80GB" → "a100sxm480gb": letters and digits only, without makers' names. False
@@ -227,8 +228,11 @@ int devices_open(struct devices **out, struct err *err)
     }
     if (d->alias_count > 0)
         qsort(d->aliases, d->alias_count, sizeof *d->aliases, by_key);
-    for (size_t i = 0; i < d->list.count; i++)
+    for (size_t i = 0; i < d->list.count; i++) {
         derive_part(d, &d->list.items[i]);
+        if (d->list.items[i].watts > d->most_watts)
+            d->most_watts = d->list.items[i].watts;
+    }
     *out = d;
     return 0;
 }
@@ -247,6 +251,11 @@ void devices_close(struct devices *d)
 const struct device *device_at(const struct devices *d, size_t i)
 {
     return d && i < d->list.count ? &d->list.items[i] : NULL;
+}
+
+int devices_most_watts(const struct devices *d)
+{
+    return d ? d->most_watts : 0;
 }
 
 bool device_trains(const struct device *device, int day)

@@ -53,6 +53,9 @@ void devices_close(struct devices *devices); // null is fine
 // The devices in the order of the tables, the user's first; null after the last.
 const struct device *device_at(const struct devices *devices, size_t i);
 
+// The largest number of watts of any device; 0: none is known.
+int devices_most_watts(const struct devices *devices);
+
 // The device with this name; null if unknown. Never guesses: "A100" is the 40 GB model only because
 // the table says so.
 const struct device *device_find(const struct devices *devices, const char *text);
