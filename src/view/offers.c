@@ -124,8 +124,12 @@ static int add_price(const struct listing *list, const struct listing_line *line
     const struct offer *o = &line->offer;
     SCOPED(buf_release) struct buf key = {0};
     size_t number;
-    buf_printf(&key, "%d\n%s\n%s\n%s\n%s", line->doubt != NULL, o->provider, o->name,
-               list->all ? o->region : "", list->all ? o->zone : "");
+    const char *const parts[] = {line->doubt ? "1" : "0", o->provider, o->name,
+                                 list->all ? o->region : "", list->all ? o->zone : ""};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) { // of each offer: no printf
+        buf_adds(&key, parts[i]);
+        buf_addc(&key, '\n');
+    }
     TRY(buf_check(&key, err));
     TRY(index_number(&rows->keys, buf_str(&key), key.len, &number, err));
     if (number == rows->count) {
@@ -157,10 +161,18 @@ static void alike_key(const struct offer_row *row, size_t number, struct buf *ke
 {
     const struct offer *o = &first_of(row)->offer;
     const bool apart = o->gpus_milli == 0 || first_of(row)->doubt;
-    buf_printf(key, "%s\n%s\n%d %zu", o->provider, o->gpu, oldest_of(row)->day,
-               apart ? number + 1 : 0);
-    for (int kind = 0; kind < OFFER_KINDS; kind++)
-        buf_printf(key, " %lld", (long long)unit_of(row->by_kind[kind]));
+    const size_t alone = apart ? number + 1 : 0;
+    buf_add(key, &alone, sizeof alone);
+    if (apart)
+        return;
+    buf_add(key, &oldest_of(row)->day, sizeof o->day);
+    for (int kind = 0; kind < OFFER_KINDS; kind++) {
+        const int64_t unit = unit_of(row->by_kind[kind]);
+        buf_add(key, &unit, sizeof unit);
+    }
+    buf_adds(key, o->provider);
+    buf_addc(key, '\n');
+    buf_adds(key, o->gpu);
 }
 
 // A provider's machines whose GPU is the same and costs the same make one row, which shows that
