@@ -476,7 +476,7 @@ static double weights_bytes(const struct run *run) // 0: unknown
         billions = billions_in(run->name);
     for (size_t i = 0; i < run->command.count && billions == 0; i++)
         billions = billions_in(run->command.items[i]);
-    return billions * 1e9 * bytes_per_weight(run);
+    return billions > 0 ? billions * 1e9 * bytes_per_weight(run) : 0;
 }
 
 static void say_batch(const struct run *run, int64_t has, int64_t needs, char why[200])
@@ -745,10 +745,20 @@ const struct estimate_constant *estimate_constant(const struct estimate_tables *
     return NULL;
 }
 
+// strcasestr() prepares a search through long texts, which takes longer than one through these.
+static bool holds(const char *text, const char *part)
+{
+    const size_t len = strlen(part);
+    for (; *text; text++)
+        if ((*text | 32) == (*part | 32) && strncasecmp(text, part, len) == 0)
+            return true;
+    return false;
+}
+
 const char *estimate_kind_of(const struct estimate_tables *tables, const char *text)
 {
     for (size_t i = 0; text && i < tables->patterns.count; i++)
-        if (strcasestr(text, tables->patterns.items[i].pattern))
+        if (holds(text, tables->patterns.items[i].pattern))
             return tables->patterns.items[i].kind;
     return NULL;
 }
