@@ -397,17 +397,33 @@ static size_t next_character(const unsigned char *p, size_t left, uint32_t *c)
     return utf8_bad(text, left < UTF8_MAX ? left : UTF8_MAX) > 0 ? utf8_next(text, left, c) : 0;
 }
 
+static size_t plain_ascii(const unsigned char *text)
+{
+    size_t len = 0;
+    while (text[len] >= ' ' && text[len] < 0x7F)
+        len++;
+    return len;
+}
+
 int text_set(char **member, const char *text, struct err *err)
 {
     SCOPED(buf_release) struct buf clean = {0};
     const unsigned char *p = (const unsigned char *)(text ? text : "");
-    size_t left = strlen((const char *)p);
-    while (left > 0 && isspace(*p))
-        p++, left--;
+    char *copy = NULL;
+    while (isspace(*p))
+        p++;
+    size_t left = plain_ascii(p);
+    if (left > 0 && !p[left] && p[left - 1] != ' ') { // as nearly all are
+        copy = strndup((const char *)p, left);
+        if (!copy)
+            return err_memory(err);
+        free(*member);
+        *member = copy;
+        return 0;
+    }
+    left += strlen((const char *)p + left);
     while (left > 0) {
-        size_t len = 0; // a run of plain ASCII is copied at once
-        while (len < left && p[len] >= ' ' && p[len] < 0x7F)
-            len++;
+        size_t len = plain_ascii(p); // copied at once
         buf_add(&clean, p, len);
         p += len;
         left -= len;
@@ -424,7 +440,6 @@ int text_set(char **member, const char *text, struct err *err)
         left -= len;
     }
     buf_trim(&clean);
-    char *copy = NULL;
     if (clean.len > 0 || clean.failed) {
         copy = buf_take(&clean, err);
         if (!copy)
