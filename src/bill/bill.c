@@ -57,15 +57,17 @@ static int add_item(struct making *m, const char *what, const char *how, int64_t
     return add_time(m, what, how, NULL, amount, err);
 }
 
-// "21 d 00 h"; "2 × 21 d 00 h" of two machines.
-static void times_words(const struct making *m, int64_t ns, char *out, size_t size)
+// An amount for a time: "21 d 00 h"; "2 × 21 d 00 h" of two machines.
+static int add_ns(struct making *m, const char *what, int64_t ns, const char *assumed,
+                  int64_t amount, struct err *err)
 {
-    char words[48];
+    char words[48], how[64];
+    if (amount == 0)
+        return 0;
     clock_words(ns, words, sizeof words);
     if (m->wishes->machines > 1)
-        snprintf(out, size, "%lld × %s", (long long)m->wishes->machines, words);
-    else
-        snprintf(out, size, "%s", words);
+        snprintf(how, sizeof how, "%lld × %s", (long long)m->wishes->machines, words);
+    return add_time(m, what, m->wishes->machines > 1 ? how : words, assumed, amount, err);
 }
 
 static int add_times(struct making *m, const struct bill_time *time, int64_t gpus_used,
@@ -78,18 +80,18 @@ static int add_times(struct making *m, const struct bill_time *time, int64_t gpu
     int64_t used = gpus_used > 0 ? gpus_used : gpus; // a CPU run leaves none unused
     TRY(charge_parts(&m->charge, gpus, used < gpus ? used : gpus, lengths, time->count, prices,
                      &unused, err));
-    char how[64];
     for (size_t i = 0; i < time->count; i++) {
         const struct bill_part *part = &time->parts[i];
-        times_words(m, part->ns, how, sizeof how);
-        TRY(add_time(m, part->what, how, part->source, prices[i], err));
+        TRY(add_ns(m, part->what, part->ns, part->source, prices[i], err));
     }
-    times_words(m, m->charge.charged_ns - time->total_ns, how, sizeof how);
-    TRY(add_item(m, LINE_IDLE, how, prices[time->count], err));
-    snprintf(how, sizeof how, "%lld of %lld", (long long)(gpus - used), (long long)gpus);
+    TRY(add_ns(m, LINE_IDLE, m->charge.charged_ns - time->total_ns, NULL, prices[time->count],
+               err));
+    char how[64] = "";
+    if (unused != 0)
+        snprintf(how, sizeof how, "%lld of %lld", (long long)(gpus - used), (long long)gpus);
     TRY(add_item(m, LINE_UNUSED, how, unused, err));
-    times_words(m, wishes_stopped_ns(m->wishes, time->total_ns), how, sizeof how);
-    return add_item(m, LINE_STOPPED, how, m->charge.stopped, err);
+    return add_ns(m, LINE_STOPPED, wishes_stopped_ns(m->wishes, time->total_ns), NULL,
+                  m->charge.stopped, err);
 }
 
 // "500 GB", in the provider's GB; "97.8 GB" if it is not whole.
@@ -114,22 +116,26 @@ static int64_t disk_gb(const struct rule *rule, int64_t gb)
 
 static int add_rest(struct making *m, struct err *err)
 {
-    char each[32] = "", storage[96], discount[64], egress[64], ingress[64];
+    char each[32] = "", storage[96] = "", discount[64] = "", egress[64] = "", ingress[64] = "";
     const struct rule *rule = &m->price.rule;
+    const struct charge *c = &m->charge;
     int64_t permille = m->price.own ? m->price.own->discount_permille : 0;
     int64_t disk = disk_gb(rule, m->wishes->storage_gb);
     if (m->wishes->machines > 1)
         snprintf(each, sizeof each, "%lld × ", (long long)m->wishes->machines);
-    snprintf(storage, sizeof storage,
-             disk != m->wishes->storage_gb ? "%s%lld GB as %lld" : "%s%lld GB", each,
-             (long long)m->wishes->storage_gb, (long long)disk);
+    if (c->storage != 0 || c->storage_stopped != 0)
+        snprintf(storage, sizeof storage,
+                 disk != m->wishes->storage_gb ? "%s%lld GB as %lld" : "%s%lld GB", each,
+                 (long long)m->wishes->storage_gb, (long long)disk);
     int64_t runs = m->wishes->runs > 1 ? m->wishes->runs : 1;
-    traffic_words(rule, m->wishes->egress_bytes * runs, rule->egress_free_gb, egress,
-                  sizeof egress);
-    traffic_words(rule, m->wishes->ingress_bytes * runs, 0, ingress, sizeof ingress);
-    snprintf(discount, sizeof discount, "%lld.%lld %%", (long long)(permille / 10),
-             (long long)(permille % 10));
-    const struct charge *c = &m->charge;
+    if (c->egress != 0)
+        traffic_words(rule, m->wishes->egress_bytes * runs, rule->egress_free_gb, egress,
+                      sizeof egress);
+    if (c->ingress != 0)
+        traffic_words(rule, m->wishes->ingress_bytes * runs, 0, ingress, sizeof ingress);
+    if (c->discount != 0)
+        snprintf(discount, sizeof discount, "%lld.%lld %%", (long long)(permille / 10),
+                 (long long)(permille % 10));
     TRY(add_item(m, LINE_MONTHLY_FEE, NULL, c->monthly_fee, err));
     TRY(add_item(m, LINE_SETUP_FEE, NULL, c->setup_fee, err));
     TRY(add_item(m, LINE_STORAGE, storage, c->storage, err));
