@@ -11,18 +11,19 @@
 #include "serve/request.h"
 
 // The parameters of each page.
-static const char *const nothing[] = {NULL}, *const of_runs[] = {"workload",  "name",  "machine",
-                                                                 "framework", "ended", "label",
-                                                                 "since",     "sort",  "page",
-                                                                 NULL},
-                         *const of_compare[] = {"run", NULL},
-                         *const of_prices[] = {"text",   "gpu",  "gpus",      "provider",
-                                               "region", "kind", "max_price", NULL},
-                         *const of_spend[] = {"by",       "since", "user",     "host",
-                                              "workload", "label", "currency", NULL},
-                         *const of_offer[] = {"name", NULL},
-                         *const of_quote[] = {"run",    "deadline", "budget",   "hours_per_month",
-                                              "region", "spot",     "measured", NULL};
+static const char *const
+    nothing[] = {NULL},
+    *const of_runs[] = {"workload", "name",  "machine", "framework", "ended",
+                        "label",    "since", "sort",    "page",      NULL},
+    *const of_compare[] = {"run", NULL}, *const of_prices[] = {"text",      "gpu",    "gpus",
+                                                               "provider",  "region", "kind",
+                                                               "max_price", NULL},
+    *const of_spend[] = {"by", "since", "user", "host", "workload", "label", "currency", NULL},
+    *const of_offer[] = {"name", NULL},
+    *const of_quote[] = {
+        "run",      "time",   "steps",        "step_time",       "gpu",    "gpus", "precision",
+        "deadline", "budget", "idle_per_day", "hours_per_month", "region", "spot", "measured",
+        NULL};
 
 static const struct route {
     const char *path; // a final slash: more follows

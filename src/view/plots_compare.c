@@ -223,7 +223,8 @@ static void bills_title(const struct page *page, const struct page_ask *ask,
         const struct compare_workload *w = &page->compare.workloads.items[i];
         beside |= quote_of(page, w->workload) == quote && by_rows(ask, w);
     }
-    snprintf(out, size, "%.120s%s", quote->workload, beside ? ", rented" : "");
+    snprintf(out, size, "%.120s%s", quote->workload ? quote->workload : "The training",
+             beside ? ", rented" : "");
 }
 
 static void plot_cost(struct draft *d, const struct page_ask *ask, const struct quote_job *jobs)

@@ -481,6 +481,11 @@ static void add_table(struct doc *doc, const struct quote *of, const char *label
         shown++;
     if (all > shown && !sources)
         doc_say(doc, DOC_PLAIN, doc_text(doc, "%zu more; --all shows them.", all - shown));
+    else if (all > shown && of->given)
+        doc_say(doc, DOC_ASIDE,
+                doc_text(doc,
+                         "The lowest bills and the fastest machines, of %zu; --all lists them.",
+                         all));
     else if (all > shown)
         doc_say(doc, DOC_ASIDE,
                 doc_text(doc,
@@ -561,7 +566,8 @@ void view_bills(struct doc *doc, const struct quote *quote, const struct run *ru
     if (quote_count(quote) > 0) {
         view_answer_page(doc, quote, run);
         doc_fold(doc, "More offers, bill by bill, and how to read them");
-        add_table(doc, quote, quote->workload, VERDICT_ROWS, true, false, &notes);
+        add_table(doc, quote, quote->workload ? quote->workload : "Offers", VERDICT_ROWS, true,
+                  false, &notes);
         view_bill_notes(doc, &notes);
         doc_unfold(doc);
     }

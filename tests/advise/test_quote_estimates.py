@@ -144,7 +144,7 @@ def order():
     text = fare("quote", RUN["id"], "--provider", "acme", "--boot", "0", "--image-time", "0s")
     assert text.split("\n", 1)[1].startswith("Cheapest by estimate: acme/sure, ") and all(len(line) <= 80 for line in text.splitlines()), text
     text = fare("quote", RUN["id"], "--provider", "acme", "--boot", "0", "--image-time", "0s", "--all", "--long")
-    rows = re.findall(r"^\S.* (acme/\S+@\S+) ", text, re.M)
+    rows = re.findall(r"^[^- ].* (acme/\S+@here)(?: |$)", text, re.M)
     assert rows[:3] == ["acme/sure@here", "acme/own@here", "acme/near@here"], rows
     assert "projected" in text and "estimated ±" in text and "rough ×" in text, text
     q = quote(RUN["id"])

@@ -267,6 +267,26 @@ def look_at_table(q, text):
             faults.append(f"table, {' '.join(q.given)}: {name}: {short[name][0]}")
 
 
+def look_at_page(q, page):
+    """The first table of a page: its first rows may lead, cheapest on demand first; none that may not stands before one that may."""
+    table = re.search(r"<table>.*?</table>", page[page.index("Machines to rent"):], re.S)[0]
+    head = [html.unescape(re.sub(r"<[^>]+>", "", cell)) for cell in re.findall(r"<th[ >].*?</th>", table, re.S)]
+    at, order = head.index("on demand"), []
+    for row in re.findall(r"<tr><td.*?</tr>", table, re.S) + re.findall(r'<tr class="mute"><td.*?</tr>', table, re.S):
+        cells = re.findall(r"<td.*?</td>", row, re.S)
+        name = html.unescape(re.sub(r"<[^>]+>", "", re.search(r'class="id">(.*?)</span>', cells[0], re.S)[1])).replace("\u2060", "").split(",")[0]
+        name = re.sub(":(spot|monthly)$", "", name)
+        usd = re.match(r"[~≥]?([\d.]+)", html.unescape(re.sub(r"<[^>]+>", "", cells[at].split("<span")[0])))
+        may = any(b.get("short_name") == name and q.why[i] is None for i, b in enumerate(q.rows))
+        order.append((not may, float(usd[1]) if usd else float("inf"), name))
+        judged["page table"] += 1
+    if not order or order[0][0] or [o[0] for o in order] != sorted(o[0] for o in order):
+        faults.append(f"page, {q.words}: what may lead is not first: {order}")
+    leading = [usd for old, usd, _ in order if not old]
+    if any(b < a * 0.98 for a, b in zip(leading, leading[1:])):  # as printed
+        faults.append(f"page, {q.words}: rows are not in the order of the price on demand: {order}")
+
+
 def ask(words, date, *more):
     """A question, as text and as JSON."""
     q = Question((*words, *more), date)
@@ -327,6 +347,7 @@ def pages():
         for word in WORKLOADS if where else ():
             page = urllib.request.urlopen(f"{where[0]}/quote?run={word}", timeout=60).read().decode()
             assert look(questions[word], "page", prose(page)), page[:2000]
+            look_at_page(questions[word], page)
             title = float(re.search(r"<title>[^<]*?([\d.]+) USD", page)[1])
             named = {usd for measure, _, usd, *_ in leaders(prose(page)) if measure == "cost"}
             assert title in named, (word, title, named)
@@ -358,5 +379,5 @@ for name, action in (("deadlines and budgets", limits), ("builds of a framework"
                      ("reports and plots", plots)):
     tap.check(f"{name} are judged, too", action)
 tap.report("whoever is named satisfies the five conditions", not faults, "\n".join(faults), lines=100)
-tap.report("the judgement is not empty", len(judged) == 6 and sum(judged.values()) > 500, judged)
+tap.report("the judgement is not empty", len(judged) == 7 and sum(judged.values()) > 500, judged)
 tap.done()

@@ -188,6 +188,15 @@ report("a quote keeps what was asked for", quote.status == 200 and 'value="2h"' 
 report("a quote as JSON", json.loads(s.ask("/quote.json?run=cnn").text)["schema"] == "fare.quote/2")
 for query in ("deadline=soon", "hours_per_month=721", "hours_per_month=x", "spot=maybe"):
     report(f"/quote with {query} is refused", s.ask("/quote?run=cnn&" + query).status == 400)
+for query in ("time=soon&gpu=h100", "time=2h", "time=2h&gpu=h100&run=cnn", "run=cnn&gpus=x", "run=cnn&precision=bf16", "time=2h&gpu=h100&precision=bf17"):
+    report(f"/quote with {query} is refused", s.ask("/quote?" + query).status == 400)
+known = "time=21d&gpu=h100,h200,b200&gpus=8&precision=bf16&idle_per_day=12h"
+page, twin = s.ask("/quote?" + known), json.loads(s.ask("/quote.json?" + known).text)
+report("a time that is known, on several GPUs", page.status == 200 and all(f'value="{v}"' in page.text for v in ("21d", "h100,h200,b200", "8", "12h"))
+       and "Machines to rent" in page.text and "(null)" not in page.text and "× H200" in page.text
+       and re.search("--time 21d --gpu .*h100,h200,b200.* --gpus 8 --precision bf16 --idle-per-day 12h", re.sub("<[^>]*>", "", page.text)), page.text)
+report("and its twin", twin["schema"] == "fare.quote/2" and {b["gpu"] for b in twin["bills"]} >= {"H100"}
+       and all(b["gpus"] == 8 for b in twin["bills"]) and any(a.startswith("Idle 12 h") for a in twin["advice"]), twin["advice"])
 (HERE / "config/fare/offers").mkdir(parents=True)
 (HERE / "config/fare/offers/mine.csv").write_text("provider,name,price,date,source,gpu,gpus,region\n"
                                                   "acme,<b>box,1.50,2026-11-01,an & b,V100,2,moon\n"
