@@ -147,16 +147,21 @@ const char *verdict_called(const struct bill *bill, enum verdict_measure measure
 
 // ---- lower bounds
 
-static const struct bound_words { // of one bill, and of all with what would tell
-    const char *one, *all;
+static const struct bound_words { // of one bill, of all with what would tell, and of all
+    const char *one, *all, *brief;
 } bound_words[] = {
     {"a run on a CPU does not tell its time",
-     "a run on a CPU does not tell the time on a GPU (running it there for a minute does)"},
+     "a run on a CPU does not tell the time on a GPU (running it there for a minute does)",
+     "a CPU does not tell the time on a GPU"},
     {"its interruptions are unknown",
-     "how often a spot machine is taken away is unknown (--mtbi or --trace counts that)"},
-    {"replays of it were given up", "replays of a spot machine were given up"},
-    {"its tariff lacks a price", "a tariff lacks the price of something you asked for"},
-    {"its price is a floor", "a price is the floor of an auction"},
+     "how often a spot machine is taken away is unknown (--mtbi or --trace counts that)",
+     "how often a spot machine is taken away is unknown (--mtbi)"},
+    {"replays of it were given up", "replays of a spot machine were given up",
+     "replays of a spot machine were given up"},
+    {"its tariff lacks a price", "a tariff lacks the price of something you asked for",
+     "a tariff lacks the price of something you asked for"},
+    {"its price is a floor", "a price is the floor of an auction",
+     "a price is the floor of an auction"},
 };
 enum { BOUNDS = sizeof bound_words / sizeof *bound_words };
 
@@ -185,14 +190,29 @@ static size_t count_possible(const struct quote *quote, bool estimates, const st
     return count;
 }
 
+// Why bills are lower bounds: each reason once.
+static void add_reasons(const struct quote *quote, const struct verdict_quote *q, bool brief,
+                        struct buf *out)
+{
+    bool seen[BOUNDS] = {false};
+    size_t found = 0;
+    for (size_t i = 0; i < (q->leader ? quote->bills.count : quote_count(quote)); i++) {
+        const struct bill *b = quote_at(quote, i);
+        seen[why_bound(b) - bound_words] |= bill_is_bound(b) && !bill_price_doubtful(b);
+    }
+    for (size_t i = 0; i < BOUNDS; i++)
+        if (seen[i])
+            buf_printf(out, "%s%s", found++ > 0 ? "; " : "",
+                       brief ? bound_words[i].brief : bound_words[i].all);
+}
+
 // Why no bill can lead, and what would tell; of those with a run, or of all if no estimate can
 // either.
 static void say_nobody(const struct quote *quote, const struct verdict_quote *q, struct buf *out)
 {
     const struct bill *only = NULL,
                       *least = q->leader ? q->with_run[VERDICT_COST].bound.bill : q->lowest;
-    size_t count = count_possible(quote, !q->leader, &only), found = 0;
-    bool seen[BOUNDS] = {false};
+    size_t count = count_possible(quote, !q->leader, &only);
     if (count == 0) {
         if (!q->leader)
             buf_printf(out, "No offer is recommended, as each price is doubtful; the first: %s.",
@@ -218,13 +238,7 @@ static void say_nobody(const struct quote *quote, const struct verdict_quote *q,
                                 "lower bound (≥): "
                               : "No offer is called cheapest, fastest or in time, as each bill is "
                                 "a lower bound (≥): ");
-    for (size_t i = 0; i < (q->leader ? quote->bills.count : quote_count(quote)); i++) {
-        const struct bill *b = quote_at(quote, i);
-        seen[why_bound(b) - bound_words] |= bill_is_bound(b) && !bill_price_doubtful(b);
-    }
-    for (size_t i = 0; i < BOUNDS; i++)
-        if (seen[i])
-            buf_printf(out, "%s%s", found++ > 0 ? "; " : "", bound_words[i].all);
+    add_reasons(quote, q, false, out);
     buf_adds(out, ".");
     if (bill_time_is_bound(least))
         return;
@@ -308,6 +322,62 @@ void verdict_say_bills(const struct quote *quote, struct buf *out)
     if (!quote->model.name) // one error is all machines' then
         add_bill_ties(cost, !q.guess, out);
     add_generation(quote, out);
+}
+
+// "runpod/h200, 0.135 USD in 1 min 46 s"; what stands in no table is said in full.
+static void add_brief(struct buf *out, const struct quote *quote, const char *before,
+                      const struct bill *bill, bool time)
+{
+    char amount[MONEY_BYTES], interval[MONEY_INTERVAL_BYTES];
+    buf_adds(out, before);
+    if (bill->spot.never_ends.v || bill->before_credit.known || bill->incomplete.v ||
+        bill->committed_months.known || bill_is_bound(bill)) {
+        add_bill(out, quote, bill, NULL);
+        return;
+    }
+    bill_amount(bill, amount, interval);
+    verdict_add_offer(out, bill);
+    buf_printf(out, ", %s USD", amount);
+    if (time) {
+        buf_adds(out, " in ");
+        verdict_add_time(out, bill->time_s.v);
+        buf_printf(out, "%s%s", bill->spread ? " " : "", bill->spread ? bill->spread : "");
+    }
+    add_whose(out, quote, bill);
+}
+
+void verdict_say_brief(const struct quote *quote, struct buf *out)
+{
+    const struct verdict_quote q = verdict_of_quote(quote);
+    const struct verdict *cost = &(q.guess ? q.estimated : q.with_run)[VERDICT_COST];
+    const struct bill *lower = q.estimated[VERDICT_COST].winner.bill, *only;
+    if (!q.leader && q.lowest && count_possible(quote, true, &only) > 1) {
+        buf_adds(out, "Lower bounds (≥), none called cheapest; ");
+        add_reasons(quote, &q, true, out);
+        buf_adds(out, ".");
+        return;
+    }
+    if (!q.leader || q.leader->waiting.known) {
+        verdict_say_bills(quote, out);
+        return;
+    }
+    const bool one = q.soonest == q.leader || q.soonest->time_s.v >= q.leader->time_s.v;
+    const bool both = q.soonest == q.cheapest && q.cheapest != q.leader;
+    buf_adds(out, q.guess ? "Cheapest by estimate: " : "Cheapest: ");
+    add_brief(out, quote, "", q.leader, true);
+    if (q.guess && q.cheapest)
+        add_brief(out, quote,
+                  both ? ". Fastest, and cheapest with a run: " : ". Cheapest with a run: ",
+                  q.cheapest, false);
+    if (!one && q.soonest != q.cheapest)
+        add_brief(out, quote,
+                  q.soonest->certainty ? ". Fastest by estimate: " : ". Fastest: ", q.soonest,
+                  true);
+    if (!q.guess && lower && bill_total(lower) < bill_total(q.leader))
+        add_brief(out, quote, ". Lower, but less sure: ", lower, false);
+    buf_adds(out, cost->nears + cost->bounds + cost->doubtful > 0 ? ". Others may be cheaper."
+                  : cost->equals > 0                              ? ". Others cost the same."
+                                                                  : ".");
 }
 
 void verdict_title_quote(const struct quote *quote, struct buf *out)

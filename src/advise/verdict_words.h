@@ -43,6 +43,8 @@ extern const char verdict_no_run[];   // "You have no run on any of these machin
 // The cheapest and the fastest machine, or why none can be named, and how old the prices are.
 // Nothing of a quote without bills.
 void verdict_say_bills(const struct quote *quote, struct buf *out);
+// The same in as few words as do, above a table that has the intervals, and without the date.
+void verdict_say_brief(const struct quote *quote, struct buf *out);
 
 // "costs 0.061 USD or more", ": no known offer fits": after the training's name, in a title.
 void verdict_title_quote(const struct quote *quote, struct buf *out);

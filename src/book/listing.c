@@ -380,3 +380,31 @@ int offer_describe(const struct book *book, const struct offer *offer, int day,
     TRY(add_tariff(offer, day, r, err));
     return add_risk(book, offer, day, r, err);
 }
+
+// ---- SkyPilot
+
+// Clouds that both SkyPilot (sky.skylet.constants.ALL_CLOUDS in 0.14.1) and the book know, under
+// the same names. `keeps`: a machine cannot take itself down there (AUTODOWN among the unsupported
+// features in sky/clouds/). Left out: fluidstack, whose machines have other names in the book, and
+// shadeform, of whose machines that version's validator accepts none.
+static const struct {
+    const char *name;
+    bool keeps;
+} clouds[] = {
+    {"aws", false},           {"azure", false},     {"cudo", false}, {"do", false},
+    {"gcp", false},           {"hyperbolic", true}, {"ibm", false},  {"lambda", false},
+    {"mithril", false},       {"nebius", false},    {"oci", false},  {"paperspace", false},
+    {"primeintellect", true}, {"runpod", false},    {"scp", false},  {"seeweb", false},
+    {"vast", false},          {"verda", true},      {"yotta", true},
+};
+
+bool listing_in_sky(const char *provider, bool *keeps)
+{
+    for (size_t i = 0; i < sizeof clouds / sizeof *clouds; i++)
+        if (strcmp(clouds[i].name, provider) == 0) {
+            if (keeps)
+                *keeps = clouds[i].keeps;
+            return true;
+        }
+    return false;
+}

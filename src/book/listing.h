@@ -104,4 +104,8 @@ void offer_milli(int value, char out[24]); // thousandths: "8", "0.125"
 // The share of one GPU (or one vCPU if there is no GPU) in the price of an hour; -1: unknown.
 int64_t offer_unit(const struct offer *offer, int64_t hour);
 
+// Whether SkyPilot rents machines of this provider (`--on sky:OFFER`); `*keeps` (optional): a
+// machine cannot take itself down there.
+bool listing_in_sky(const char *provider, bool *keeps);
+
 #endif

@@ -501,8 +501,7 @@ static bool is_apart(const struct doc_block *last, const struct doc_block *next)
         return true;
     if (last->kind == DOC_SENTENCE) // the answer, and the rest
         return last->role == DOC_VERDICT && (table || (text && next->role != DOC_VERDICT));
-    const bool fact = next->kind == DOC_FACT && last->kind == DOC_TABLE;
-    return last->kind == DOC_ITEM ? text || table : last->kind == DOC_TABLE && (text || fact);
+    return last->kind == DOC_ITEM ? text || table : last->kind == DOC_TABLE && text;
 }
 
 void out_doc(struct out *out, const struct doc *doc)

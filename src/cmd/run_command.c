@@ -199,7 +199,8 @@ void run_text_command(const struct out *out, const struct measure *m, bool next)
     SCOPED(buf_release) struct buf text = {0};
     add_end(&text, m, run);
     add_speed(&text, run);
-    add_step_times(&text, out, run);
+    if (whole(run) || next) // a sample before a quote says less
+        add_step_times(&text, out, run);
     run_words_progress(run, &text);
     if (run->progress.source)
         buf_addc(&text, '\n');

@@ -14,38 +14,16 @@
 #include "base/buf.h"
 #include "fleet/queues.h"
 #include "book/book.h"
+#include "book/listing.h"
 
 enum { IDLE_MINUTES = 10 };
 
 // ---- offers
 
-// Clouds that both SkyPilot (sky.skylet.constants.ALL_CLOUDS in 0.14.1) and the book know, under
-// the same names. `keeps`: a machine cannot take itself down there (AUTODOWN among the unsupported
-// features in sky/clouds/). Left out: fluidstack, whose machines have other names in the book, and
-// shadeform, of whose machines that version's validator accepts none.
-static const struct {
-    const char *name;
-    bool keeps;
-} clouds[] = {
-    {"aws", false},           {"azure", false},     {"cudo", false}, {"do", false},
-    {"gcp", false},           {"hyperbolic", true}, {"ibm", false},  {"lambda", false},
-    {"mithril", false},       {"nebius", false},    {"oci", false},  {"paperspace", false},
-    {"primeintellect", true}, {"runpod", false},    {"scp", false},  {"seeweb", false},
-    {"vast", false},          {"verda", true},      {"yotta", true},
-};
-
-static int find_cloud(const char *name)
-{
-    for (size_t i = 0; i < sizeof clouds / sizeof *clouds; i++)
-        if (strcmp(clouds[i].name, name) == 0)
-            return (int)i;
-    return -1;
-}
-
 bool sky_takes_down(const char *cloud)
 {
-    int at = find_cloud(cloud);
-    return at >= 0 && !clouds[at].keeps;
+    bool keeps = true;
+    return listing_in_sky(cloud, &keeps) && !keeps;
 }
 
 // Slashes separate the parts of SkyPilot's `infra`.
@@ -57,7 +35,7 @@ static bool is_part(const char *text)
 
 bool sky_rents(const struct offer *offer, struct err *err)
 {
-    if (find_cloud(offer->provider) < 0)
+    if (!listing_in_sky(offer->provider, NULL))
         err_set(err, ERR_USAGE, "SkyPilot does not rent machines of %s", offer->provider);
     else if (offer->kind == OFFER_MONTHLY)
         err_set(err, ERR_USAGE, "%s/%s is rented by the month, SkyPilot rents by the hour",

@@ -11,6 +11,7 @@
 #include "base/money.h"
 #include "base/units.h"
 #include "bill/bill.h"
+#include "book/listing.h"
 #include "view/quote.h"
 
 static bool same_text(const char *a, const char *b)
@@ -247,7 +248,8 @@ static const char *noise_words(struct doc *doc, const struct run *run, const str
 
 // When the prices of the rows that lead were seen.
 static const char *price_words(struct doc *doc, const struct quote *quote,
-                               const struct answer *answer, const struct common *common)
+                               const struct answer *answer, const struct common *common,
+                               bool said_above, bool page)
 {
     const char *first = NULL, *last = NULL;
     bool spot = false, bound = false, estimated = false, assumed = false;
@@ -266,15 +268,13 @@ static const char *price_words(struct doc *doc, const struct quote *quote,
         }
     }
     const size_t old = count_old(answer);
-    const char *below =
-        old == 0 ? ""
-        : old == 1
-            ? "; that of the last row is older and may have changed"
-            : doc_text(doc, "; those of the last %zu rows are older and may have changed", old);
+    const char *below = old == 0   ? ""
+                        : old == 1 ? "; that of the last row is older"
+                                   : doc_text(doc, "; those of the last %zu rows are older", old);
     if (!first)
         return doc_text(doc, "yours; without tax%s", below);
-    const bool said = quote->prices_of && strncmp(first, quote->prices_of, 10) == 0 &&
-                      strncmp(last, quote->prices_of, 10) == 0; // in the answer
+    const bool said = said_above && quote->prices_of && strncmp(first, quote->prices_of, 10) == 0 &&
+                      strncmp(last, quote->prices_of, 10) == 0; // in the title
     struct buf text = {0};
     buf_adds(&text, "USD without tax");
     if (!said && strcmp(first, last) == 0)
@@ -284,12 +284,14 @@ static const char *price_words(struct doc *doc, const struct quote *quote,
     if (common->startup && answer->rows[0].bill->startup_s.v > 0) {
         char startup[48];
         clock_words((int64_t)(answer->rows[0].bill->startup_s.v * 1e9), startup, sizeof startup);
-        buf_printf(&text, ", each with %s of start-up", startup);
+        buf_printf(&text, ", with %s of start-up", startup);
     }
-    buf_printf(&text, "%s%s%s%s", below,
-               spot    ? "; spot with interruptions"
-               : bound ? "; ≥ spot without interruptions, whose rate is unknown"
-                       : "",
+    buf_printf(&text, "%s%s%s%s%s", below,
+               spot            ? "; spot with interruptions"
+               : bound && page ? "; ≥ spot without interruptions, whose rate is unknown"
+               : bound && !answer->bounds ? "; ≥ interruptions unknown"
+                                          : "",
+               quote->prices_of && !quote->date && !page ? "; newer: 'fare prices update'" : "",
                estimated ? "; ~ nobody published it" : "",
                assumed ? "; ranges: by the second to by started hours, the rule is unknown" : "");
     return doc_take(doc, &text);
@@ -315,21 +317,21 @@ static const char *hidden_words(struct doc *doc, const struct quote *quote,
     const struct {
         size_t count;
         const char *what;
-    } all[] = {{h->old - count_old(answer), "at older prices"},
-               {answer->bounds ? 0 : h->unknown, "unknown (≥)"},
+    } all[] = {{h->old - count_old(answer), page ? "at older prices" : "old"},
+               {answer->bounds ? 0 : h->unknown, page ? "unknown (≥)" : "unknown"},
                {h->doubtful, "doubtful"},
-               {h->idle, "with idle GPUs"}};
+               {h->idle, page ? "with idle GPUs" : "partly idle"}};
     const bool partly =
         quote->estimated.known && quote->estimated.v > (int64_t)quote->estimates.count;
     struct buf text = {0};
     int64_t left_out = 0;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i].count > 0)
-            buf_printf(&text, "%s%zu %s",
-                       text.len > 0 ? ", "
-                       : partly     ? "at least "
-                                    : "",
-                       all[i].count, all[i].what);
+            buf_printf(&text, "%s%zu%s %s",
+                       text.len > 0     ? ", "
+                       : partly && page ? "at least "
+                                        : "",
+                       all[i].count, partly && !page ? "+" : "", all[i].what);
     for (size_t i = 0; i < quote->left_out.count; i++)
         left_out += quote->left_out.items[i].count.v;
     if (left_out > 0)
@@ -362,9 +364,23 @@ static const char *small_words(struct doc *doc, const struct quote *quote)
     return NULL;
 }
 
-static const char *next_words(struct doc *doc, const struct answer *answer, const char *command)
+// A run on a CPU leaves all times open; a minute on a machine that can be started from here tells.
+static const struct bill *to_try(const struct answer *answer)
+{
+    for (size_t i = 0; answer->bounds && i < answer->count; i++) {
+        const struct bill *b = answer->rows[i].bill;
+        if (b->gpu && bill_time_is_bound(b) && b->short_name && !same_text(b->kind, "monthly") &&
+            b->provider && listing_in_sky(b->provider, NULL))
+            return b;
+    }
+    return NULL;
+}
+
+static const char *next_words(struct doc *doc, const struct answer *answer, const char *date,
+                              const char *command)
 {
     const struct answer_row *lead = NULL;
+    const struct bill *minute = date ? NULL : to_try(answer);
     struct buf text = {0};
     for (size_t i = 0; i < answer->count; i++)
         if (!is_bought(answer->rows[i].bill) && !answer->rows[i].old &&
@@ -372,14 +388,27 @@ static const char *next_words(struct doc *doc, const struct answer *answer, cons
             lead = &answer->rows[i];
     if (!lead)
         return NULL;
+    if (minute)
+        return doc_text(doc, "rent one for a minute: fare run --on sky:%s --sample -- …",
+                        minute->short_name);
     if (command)
         buf_printf(&text, "%s ", command);
     if (answer->machines > answer->count)
         buf_adds(&text, "--more: every machine; ");
     buf_printf(&text, "%s ", lead->bill->certainty ? "--explain" : "--offer");
     verdict_add_offer(&text, lead->bill);
-    buf_adds(&text, lead->bill->certainty ? ": how it is estimated" : ": line by line");
+    buf_adds(&text, lead->bill->certainty ? ": its estimate" : ": its bill");
     return doc_take(doc, &text);
+}
+
+// Whoever pays that much has often agreed on other prices.
+static const char *contract_words(const struct answer *answer)
+{
+    const int64_t most = 3000 * MONEY_UNIT;
+    bool dear = answer->count > 0;
+    for (size_t i = 0; i < answer->count; i++)
+        dear &= bill_total(answer->rows[i].bill) >= most && !answer->rows[i].bill->price_own.v;
+    return dear ? "rates are often lower: put yours into rates.csv" : NULL;
 }
 
 static void add_answer(struct doc *doc, const struct quote *quote, const struct run *run,
@@ -395,11 +424,14 @@ static void add_answer(struct doc *doc, const struct quote *quote, const struct 
         doc_fact(doc, "Too small", small_words(doc, quote));
         doc_fact(doc, "Memory", memory_words(doc, quote, run, &answer));
         doc_fact(doc, "Noise", noise_words(doc, run, &answer));
-        doc_fact(doc, "Prices", price_words(doc, quote, &answer, &common));
+        doc_fact(doc, "Prices",
+                 price_words(doc, quote, &answer, &common, page || (!command && !quote->model.name),
+                             page));
+        doc_fact(doc, "Contract", contract_words(&answer));
         doc_fact(doc, "Exchange", exchange_words(&answer));
         if (!quote->model.name || page) // which --more and --all show
             doc_fact(doc, "Not shown", hidden_words(doc, quote, &answer, page));
-        doc_fact(doc, "Next", page ? NULL : next_words(doc, &answer, command));
+        doc_fact(doc, "Next", page ? NULL : next_words(doc, &answer, quote->date, command));
     } else if (!doc->failed) {
         doc_fact(doc, "Not shown", hidden_words(doc, quote, &answer, page));
     }

@@ -577,7 +577,8 @@ void view_bills(struct doc *doc, const struct quote *quote, const struct run *ru
 
 // ---- the whole answer
 
-static void say_title(struct doc *doc, const struct quote_job *job)
+// `brief`: above the short answer, whose prices it dates.
+static void say_title(struct doc *doc, const struct quote_job *job, bool brief)
 {
     const struct quote *q = &job->quote;
     struct buf text = {0};
@@ -592,9 +593,11 @@ static void say_title(struct doc *doc, const struct quote_job *job)
     else if (q->given)
         buf_printf(&text, "%s, as given", q->given);
     else
-        buf_printf(&text, "%s, the whole training%s%s%s", q->workload, label ? " (" : "",
-                   label ? label : "", label ? ")" : "");
-    if (q->date)
+        buf_printf(&text, "%s%s%s%s%s", q->workload, brief ? "" : ", the whole training",
+                   label ? " (" : "", label ? label : "", label ? ")" : "");
+    if (brief && q->prices_of && !q->model.name)
+        buf_printf(&text, ", prices of %.10s", q->prices_of);
+    else if (q->date)
         buf_printf(&text, ", prices of %s", q->date);
     if (job->ask.wishes.prorated)
         buf_adds(&text, ", prorated (no provider charges this way)");
@@ -612,8 +615,8 @@ static void say_scope(struct doc *doc, const struct quote_job *job)
     if (several && job->ask.among_count == 0)
         doc_say(doc, DOC_PLAIN,
                 doc_text(doc,
-                         "The time is taken for all of these GPUs; a fuller name, such as %s, "
-                         "prices one of them.",
+                         "Each is taken to need that time; a fuller name, such as %s, prices "
+                         "one.",
                          job->runs.items[job->runs.count - 1].use.gpu_list.items[0].name));
     if (job->ask.gpus != 0 && !q->given)
         doc_say(doc, DOC_PLAIN,
@@ -766,16 +769,21 @@ void view_quote(struct doc *doc, const struct quote_job *job)
     const struct quote *q = &job->quote;
     const bool all = job->ask.every_region, one = job->ask.offer && quote_count(q) == 1;
     struct bill_notes notes = {0};
-    say_title(doc, job);
+    const bool brief = !one && !all && quote_count(q) > 0;
+    struct buf answer = {0};
+    say_title(doc, job, brief);
     say_scope(doc, job);
     if (one)
         view_bill(doc, quote_at(q, 0));
     if (quote_count(q) == 0)
         say_none(doc, job);
-    else // of one bill the first advice is that once more
+    else if (!brief) // of one bill the first advice is that once more
         say_advice(doc, q, one);
-    if (!one && !all && quote_count(q) > 0) {
+    if (brief) {
         const struct run *run = job->runs.count > 0 ? &job->runs.items[0] : NULL;
+        verdict_say_brief(q, &answer);
+        doc_say(doc, DOC_VERDICT, doc_take(doc, &answer));
+        say_advice(doc, q, 1);
         view_answer(doc, q, run,
                     job->more       ? 0
                     : q->model.name ? ANSWER_ROWS - 1

@@ -17,29 +17,32 @@ static const struct run *run_of(const struct report *report, const struct quote 
     return NULL;
 }
 
-// "4 min 05 s here, power 0.01 kWh (...)"
-static void add_here(struct doc *doc, const struct quote *q, const struct run *run,
+// "train: 4 min 05 s here (3 min 50 s to 4 min 30 s), power 0.01 kWh (...)"
+static void say_here(struct doc *doc, const struct quote *q, const struct run *run,
                      struct market *market, const struct power_given *given)
 {
     struct bill_time time;
     struct power power;
     struct buf line = {0};
-    char here[48];
+    char here[48], low[48], high[48];
     const char *rate = run ? run_label(run, "price_per_hour_usd") : NULL;
     if (!run || !bill_time_of(run, &time))
         return;
     clock_words(time.total_ns, here, sizeof here);
-    if (power_of_run(market, run, given, &power, NULL) != 0)
-        power = (struct power){.mw = -1};
-    buf_printf(&line, "%s here", here);
+    buf_printf(&line, "%s: %s here", q->workload, here);
+    if (time.low_ns < time.total_ns && time.high_ns > time.total_ns) {
+        clock_words(time.low_ns, low, sizeof low);
+        clock_words(time.high_ns, high, sizeof high);
+        buf_printf(&line, " (%s to %s)", low, high);
+    }
     if (rate)
         buf_printf(&line, ", at %s USD an hour", rate);
-    if (!rate || given->busy_mw >= 0 || given->kwh >= 0) {
+    if (power_of_run(market, run, given, &power, NULL) == 0 && power.mw >= 0 &&
+        (!rate || given->busy_mw >= 0 || given->kwh >= 0)) {
         buf_adds(&line, ", power ");
         power_words(&power, time.total_ns, given->kwh, &line);
     }
-    buf_adds(&line, q->bills.count > 0 ? "" : "; not measured elsewhere");
-    doc_fact(doc, q->workload, doc_take(doc, &line));
+    doc_heading(doc, 0, doc_take(doc, &line));
 }
 
 static void say_answer(struct doc *doc, const struct report *report, bool made)
@@ -49,7 +52,7 @@ static void say_answer(struct doc *doc, const struct report *report, bool made)
     if (report->quotes.count > 1)
         verdict_say_sum(first, report->quotes.count, &text);
     else
-        verdict_say_bills(first, &text);
+        verdict_say_brief(first, &text);
     doc_say(doc, DOC_VERDICT, doc_take(doc, &text));
     if (made)
         doc_say(doc, DOC_ASIDE,
@@ -123,11 +126,12 @@ void view_rented(struct doc *doc, const struct report *report, struct market *ma
     bool made = false, any = false;
     if (report->quotes.count == 0)
         return;
-    doc_heading(doc, 0, "The whole training, here and on rented machines");
+    if (several)
+        doc_heading(doc, 0, "The whole training, here and on rented machines");
     for (size_t i = 0; i < report->quotes.count; i++) {
         const struct run *run = run_of(report, &report->quotes.items[i]);
         if (!several)
-            add_here(doc, &report->quotes.items[i], run, market, power);
+            say_here(doc, &report->quotes.items[i], run, market, power);
         made |= run && run->data.made.v;
         any |= quote_count(&report->quotes.items[i]) > 0;
     }

@@ -160,7 +160,7 @@ def sample():
     q = quote("tweets")
     same(rows(q), {("old", "pytorch, 2026, tweets, 1,578,627 samples"): F("3.84")})
     same(rows(q, "others")["small", "pytorch, 2026, tweets, 6,166 samples"], F("0.005"))
-    assert fare("quote", "tweets", "--provider", "acme").startswith("tweets, the whole training (pytorch, 2026, tweets, 1,578,627 samples)")
+    assert fare("quote", "tweets", "--provider", "acme").startswith("tweets (pytorch, 2026, tweets, 1,578,627 samples)")
     same(rows(quote("20261110T000000Z-part")), {("small", "pytorch, 2026, tweets, 6,166 samples"): F("0.005")})
 
 

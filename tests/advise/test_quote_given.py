@@ -131,7 +131,7 @@ def what_is_said():
     """the table names the GPUs that were matched, the title says that the time was given"""
     text = fare("--time", "21d", "--gpu", "h100", "--gpus", "8", "--provider", "acme", *DAY, *BOOT)
     assert text.startswith("21 d 00 h on 8 × H100, H100-PCIE or H100-NVL, as given, prices of 2026-11-10\n"), text
-    assert "The time is taken for all of these GPUs; a fuller name, such as H100-NVL" in text, text
+    assert "Each is taken to need that time; a fuller name, such as H100-NVL" in text, text
     text = fare("--time", "21d", "--offer", "acme/eight", *DAY, *BOOT)
     assert text.startswith("21 d 00 h on acme/eight, as given") and "the time is" not in text, text
     text = fare("--time", "21d", "--gpu", "h100", "--gpus", "12", "--provider", "acme", *DAY)
