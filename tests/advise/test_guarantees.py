@@ -19,7 +19,7 @@ GPUS = {"K80": "Tesla K80", "P100": "Tesla P100", "V100": "Tesla V100"}
 
 
 def quote(*words):
-    p = subprocess.run([os.environ["FARE"], "quote", *words, "--json"], capture_output=True, text=True)
+    p = subprocess.run([os.environ["FARE"], "quote", *words, "--all", "--json"], capture_output=True, text=True)
     assert p.returncode == 0, (words, p.stderr)
     return json.loads(p.stdout)
 

@@ -476,9 +476,9 @@ check("rows of FOCUS", focus)
 def table():
     text = fare("quote", "20261110T000000Z-strong", "--provider", "acme")
     assert all(len(line) <= 80 for line in text.splitlines()), max(text.splitlines(), key=len)
-    text += fare("quote", "20261110T000000Z-strong", "--provider", "acme", "--all")
+    text += fare("quote", "20261110T000000Z-strong", "--provider", "acme", "--all", "--long")
     text += fare("quote", "20261110T000000Z-hungry", "--provider", "acme", "--gpu", "h100")
-    for word in ("acme/one ", "acme/one@here:spot", "8×H100", "without tax", "Tax is left out", "does not fit"):
+    for word in ("acme/one ", "acme/one@here:spot", "8 × H100", "without tax", "Tax is left out", "does not fit"):
         assert word in text, word
 
 

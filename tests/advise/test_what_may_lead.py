@@ -245,7 +245,7 @@ def look(question, surface, text):
             faults.append(f"{surface}, {' '.join(question.given)}: {why}")
     if found and question.newest is not None and question.newest > 30:
         date = datetime.date.fromordinal(question.day - question.newest).isoformat()
-        if f"t prices of {date}" not in " ".join(text.split()):
+        if f"prices of {date}" not in " ".join(text.split()):
             faults.append(f"{surface}, {' '.join(question.given)}: the headline does not say that prices are of {date}: {text[:300]}")
     return any(measure == "cost" for measure, *_ in found)
 
