@@ -74,6 +74,10 @@ struct quote_words;
 int quote_load_model(struct quote_job *job, const struct quote_given *given,
                      const struct quote_words *words, bool page, struct err *err) MUST_USE;
 
+// Asks for the GPUs of a list, "h100,h200": each name alone, or with the `forms` that it covers. A
+// single name is no list.
+int quote_take_gpus(struct quote_job *job, const char *list, bool forms, struct err *err) MUST_USE;
+
 // Replaces `says` by the rows of the user's rates.csv that are valid on the day asked for and match
 // no offer: the name was mistyped, or is not in the book.
 int quote_check_rates(struct quote_job *job, struct err *err) MUST_USE;
