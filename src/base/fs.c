@@ -482,7 +482,9 @@ int fs_program_dir(struct buf *out, struct err *err)
         return rc;
     }
     char *kept = strdup(buf_str(out) + before), *nobody = NULL;
-    if (kept && !atomic_compare_exchange_strong(&known, &nobody, kept))
+    if (!kept)
+        return err_memory(err);
+    if (!atomic_compare_exchange_strong(&known, &nobody, kept))
         free(kept);
     return 0;
 }

@@ -125,5 +125,5 @@ p = subprocess.run([FARE, "--no-ledger", "--no-cloud", "--no-report", "--offer",
 bills = [b for q in json.loads(p.stdout)["quotes"] for b in q["bills"] + q.get("estimates", [])]
 report("bare fare: bills in both", bills and all(b["local_currency"] == "EUR" and "local_total" in b for b in bills), p.stdout[-2000:] + p.stderr)
 text = fare("--no-ledger", "--no-cloud", "--no-report", "--offer", "acme/plain", "--currency", "EUR", "--", "sleep", "1")
-report("bare fare: a column, and the rate once", re.search(r" on demand EUR 2 vCPU acme/plain 5 min 01 s 5 min 00 s 182.00-3600.00 ", text) and text.count("1 EUR = ") == 2 and "rented machines" in text, text)
+report("bare fare: a column, and the rate once", re.search(r" on demand EUR 2 vCPU acme/plain 5 min 01 s 5 min 00 s 182.00-3600.00 ", text) and text.count("1 EUR = ") == 2, text)
 done()

@@ -165,7 +165,7 @@ def begin_stalls():
 
 def check_stalls(ways, runs, plain, bare, reads):
     (code, seconds, _, said, where), (_, usual, *_) = (wait() for wait in bare)
-    report("stalled: fare -- CMD is quoted and has its report", code == 0 and seconds < usual + 3 and "rented" in said and "does not answer" in said
+    report("stalled: fare -- CMD is quoted and has its report", code == 0 and seconds < usual + 3 and "on demand" in said and "does not answer" in said
            and (where / "fare/report.html").exists(), f"{seconds} {usual} {code} {said}")
     usual = plain()[1]
     for name, wait in runs.items():
