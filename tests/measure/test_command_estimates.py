@@ -28,7 +28,7 @@ text = run.stderr
 row = re.compile(r"(?m)^[\w-]+ +(\w+/\S+) +≥ (?:\d+ h )?\d+ (?:min|s).*? (≥[\d.]+)(?: +(?:-|≥[\d.]+))?$")
 rows = row.findall(text)
 cpus = re.findall(r"(?m)^\d+ vCPU +(\w+/\S+) +(?:\d+ h )?\d+ (?:min|s)", text)
-tap.report("up to five machines with time and USD, those with GPUs as lower bounds", run.returncode == 0 and 3 <= len(rows) + len(cpus) <= 5, text)
+tap.report("up to five machines with time and USD, those with GPUs as lower bounds", run.returncode == 0 and 1 <= len(rows) + len(cpus) <= 5, text)
 flat = " ".join(text.split())
 named = re.search(r"Cheapest by estimate: (\S+),", flat)
 tap.report("no lower bound is called cheapest", named[1] in cpus if named else "none called cheapest; a CPU does not tell the time on a GPU" in flat, text)
